@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# `make` says what there is. `make check` is what CI runs.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS   += --no-print-directory
+
+GO         ?= go
+FUZZ_TIME  ?= 30s
+BENCH_TIME ?= 1s
+RUN_FILE   ?= examples/quickstart/run.yaml
+HUMANEVAL  ?= $(or $(TIDEMILL_CASES),../shared/cases)/humaneval/HumanEval.jsonl.gz
+
+# The version comes from git where there is a checkout with git; else the binaries
+# fall back to what the go command recorded in them.
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := $(if $(VERSION),-X github.com/tidemill/tidemill/cmd/internal/version.version=$(VERSION))
+
+# The race detector needs a C compiler. The go command sets CGO_ENABLED to 0 where it
+# finds none, and the tests run without the detector.
+RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+
+TEST_TIMEOUT ?= 10m
+
+##@ Use it
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z][a-z\/-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run
+run: ## Run the quickstart, or RUN_FILE=…, on this machine; results under results/
+	$(GO) run ./cmd/tidemill run $(RUN_FILE)
+
+.PHONY: build
+build: ## Build the four binaries into bin/
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+##@ Work on it
+
+.PHONY: test
+test: ## Run all tests, with the race detector where there is a C compiler
+	@$(if $(RACE),:,echo "no C compiler: testing without the race detector")
+	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: test/script
+test/script: ## Run the command line scripts only (cmd/tidemill/testdata/script)
+	$(GO) test -timeout $(TEST_TIMEOUT) -count=1 -run 'Script' ./cmd/tidemill
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZ_TIME=30s each
+	@{ grep -rHoE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . || true; } | sort | while IFS=: read -r file func; do \
+	  name=$${func#func }; \
+	  echo "== $$(dirname "$$file") $$name"; \
+	  $(GO) test "$$(dirname "$$file")" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) </dev/null; \
+	done
+
+.PHONY: bench
+bench: ## Run every benchmark for BENCH_TIME=1s each
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCH_TIME) -timeout 30m ./...
+
+.PHONY: golden
+golden: ## Rewrite the golden files from what the code says now; read the diff
+	@{ grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . || true; } | xargs -r -n1 dirname | sort -u | while read -r dir; do \
+	  $(GO) test "$$dir" -count=1 -update </dev/null; \
+	done
+
+.PHONY: fmt
+fmt: .bin/gofumpt ## Format all Go files
+	.bin/gofumpt -w .
+
+##@ Check it
+
+.PHONY: lint
+lint: lint/fmt lint/vet lint/staticcheck ## Formatting, go vet and staticcheck
+
+.PHONY: lint/fmt
+lint/fmt: .bin/gofumpt
+	@bad=$$(.bin/gofumpt -l .); if [ -n "$$bad" ]; then echo "run make fmt, these are not formatted:"; echo "$$bad"; exit 1; fi
+
+.PHONY: lint/vet
+lint/vet:
+	$(GO) vet ./...
+
+.PHONY: lint/staticcheck
+lint/staticcheck: .bin/staticcheck
+	.bin/staticcheck ./...
+
+.PHONY: docs
+docs: ## Check that links lead somewhere and that the commands on the pages exist
+	$(GO) test -count=1 -run '^TestDocs' .
+
+.PHONY: verify
+verify: ## Check that go.mod is tidy, modules are as published, and goldens are as the code writes them
+	$(GO) mod tidy -diff
+	cd tools && $(GO) mod tidy -diff
+	$(GO) mod verify
+	@before=$$(find . -path '*/testdata/*' -type f | sort | xargs -r sha256sum); \
+	$(MAKE) golden; \
+	after=$$(find . -path '*/testdata/*' -type f | sort | xargs -r sha256sum); \
+	diff <(echo "$$before") <(echo "$$after") || { echo "golden files were stale; they are rewritten, read the diff"; exit 1; }
+
+.PHONY: check
+check: lint test test/script docs ## What CI runs; 30 minutes at most
+
+.PHONY: check-full
+check-full: check verify ## check, and: verify, fuzzing for 10s a target, benchmarks, all of HumanEval
+	$(MAKE) fuzz FUZZ_TIME=10s
+	$(MAKE) bench
+	$(MAKE) humaneval
+
+.PHONY: humaneval
+humaneval: ## Run all of HumanEval with the oracle and with nop, where the data set is (HUMANEVAL=…)
+	@echo "placeholder"
+
+.PHONY: clean
+clean: ## Remove what was built; results/ stays
+	rm -rf bin .bin
+	$(GO) clean -testcache
+
+# The linters are pinned in tools/go.mod, a module of their own, so that the product's
+# dependencies are the product's.
+.bin/staticcheck: tools/go.mod tools/go.sum
+	cd tools && $(GO) build -o ../.bin/ tool
+	@touch $@
+.bin/gofumpt: .bin/staticcheck ;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package aggregatecmd is tidemill aggregate, and the aggregator.
+package aggregatecmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/local"
+	"github.com/tidemill/tidemill/cmd/internal/stores"
+	"github.com/tidemill/tidemill/cmd/internal/version"
+	"github.com/tidemill/tidemill/internal/aggregator"
+	"github.com/tidemill/tidemill/internal/dispatch"
+	"github.com/tidemill/tidemill/internal/report"
+)
+
+type options struct {
+	store    string
+	json     bool
+	maxTasks int
+	log      *app.LogFlags
+}
+
+// Command returns the aggregate command under a name of its own.
+func Command(use string, log *app.LogFlags) *cobra.Command {
+	o := options{log: log}
+	cmd := &cobra.Command{
+		Use:   use + " RUN...",
+		Short: "Build aggregate.json of runs from their bundles",
+		Long: `Aggregate reads the plan and the commits of each run from the store and writes
+aggregate.json, per_task_metrics.json, metadata_slices.json and failure_attribution.json
+beside them. It can be repeated at any time, also while the run goes on: complete says
+whether every planned trial is in it.
+` + app.ExitHelp,
+		Example: `  tidemill aggregate humaneval-oracle-20261129-120000
+  tidemill aggregate --store /mnt/evals --json nightly-7`,
+		Args: app.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, runs []string) error { return o.execute(cmd, runs) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.store, "store", local.DefaultDir, stores.Help)
+	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table")
+	f.IntVar(&o.maxTasks, "max-tasks", 20, "how many tasks the table shows")
+	return cmd
+}
+
+func (o options) execute(cmd *cobra.Command, runs []string) (err error) {
+	ctx := cmd.Context()
+	log, err := o.log.Logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	store, err := stores.OpenExisting(ctx, o.store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	code := app.ExitOK
+	for _, id := range runs {
+		agg, err := aggregator.Run(ctx, aggregator.Config{Store: store, RunID: id, Log: log, GeneratedBy: version.String()})
+		if _, ok := errors.AsType[*dispatch.UnknownRunError](err); ok {
+			return app.Usage(err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := Print(cmd.OutOrStdout(), agg, store.URL(), o.json, o.maxTasks); err != nil {
+			return err
+		}
+		code = max(code, Code(agg))
+	}
+	if code != app.ExitOK {
+		return &app.CodeError{Code: code, Silent: true}
+	}
+	return nil
+}
+
+// Code is the exit code that an aggregate asks for.
+func Code(agg *report.Aggregate) int {
+	if agg.Complete && agg.Unscored == 0 {
+		return app.ExitOK
+	}
+	return app.ExitUnscored
+}
+
+// Print shows an aggregate: as JSON, or as a table with where aggregate.json is.
+func Print(w io.Writer, agg *report.Aggregate, storeURL string, asJSON bool, maxTasks int) error {
+	if asJSON {
+		return app.PrintJSON(w, agg)
+	}
+	opts := report.TableOptions{MaxTasks: maxTasks, Color: app.IsTerminal(w)}
+	if err := report.WriteTable(w, agg, opts); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", stores.Join(storeURL, bundle.Keys{Run: agg.RunID}.Report(report.AggregateFile)))
+	return err
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import "github.com/spf13/cobra"
+
+// Root returns a command that only holds others.
+func Root(use, short, long string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short,
+		Long: long + `
+
+Every flag can be given as a variable (--drain-timeout is TIDEMILL_DRAIN_TIMEOUT) or in
+the file of --config, a YAML mapping of flag names to values; the command line goes before
+variables, and these before the file.
+` + ExitHelp,
+		Args:              Args(cobra.NoArgs),
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	return cmd
+}
+
+// RegisterShared adds the flags that every command has, and makes variables and config
+// file count.
+func RegisterShared(cmd *cobra.Command) *LogFlags {
+	log := &LogFlags{}
+	register(cmd, log)
+	return log
+}
+
+// Single makes a command a program of its own.
+func Single(version string, build func(*LogFlags) *cobra.Command) *cobra.Command {
+	log := &LogFlags{}
+	cmd := build(log)
+	register(cmd, log)
+	cmd.Version = version
+	return cmd
+}
+
+func register(cmd *cobra.Command, log *LogFlags) {
+	log.Register(cmd)
+	cmd.PersistentFlags().String("config", "", "YAML `file` with values for flags")
+	cmd.PersistentPreRunE = FillFlags
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidemill/tidemill/manifest"
+)
+
+// VarFlags are values for the variables of run files.
+type VarFlags struct{ vars []string }
+
+// Register adds the flag to a command.
+func (f *VarFlags) Register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.vars, "var", nil, "`NAME=VALUE` for ${NAME} in run files and packs; may be given again")
+}
+
+// Options returns how run files are to be read.
+func (f VarFlags) Options() (manifest.LoadOptions, error) {
+	o := manifest.LoadOptions{Vars: map[string]string{}, LookupEnv: os.LookupEnv}
+	for _, v := range f.vars {
+		name, val, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return o, Usage(fmt.Errorf("--var %q: want NAME=VALUE", v))
+		}
+		o.Vars[name] = val
+	}
+	return o, nil
+}
+
+// LoadRuns reads run files, with problems as usage errors.
+func LoadRuns(files []string, o manifest.LoadOptions) ([]*manifest.Run, error) {
+	var runs []*manifest.Run
+	var errs []error
+	for _, file := range files {
+		more, err := manifest.Load(file, o)
+		errs = append(errs, err)
+		runs = append(runs, more...)
+	}
+	return runs, Usage(errors.Join(errs...))
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runcmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"github.com/tidemill/tidemill/queue/natsqueue"
+	"github.com/tidemill/tidemill/queue/natsqueue/embedded"
+)
+
+// startQueue starts the embedded queue, empty: what was in it is rebuilt from the store
+// by submitting again.
+func (s *session) startQueue(ctx context.Context) error {
+	srv, err := embedded.Start(ctx, embedded.Config{Dir: s.dir.Queue(), Listen: s.listen, Log: s.serverLog})
+	if err != nil {
+		return fmt.Errorf("embedded queue: %w", err)
+	}
+	s.onClose(func() error { srv.Shutdown(); return nil })
+	nc, err := srv.Connect()
+	if err != nil {
+		return fmt.Errorf("embedded queue: %w", err)
+	}
+	s.onClose(func() error { nc.Close(); return nil })
+	// The server lives and dies with this process: nobody else's leases have to settle.
+	q, err := natsqueue.Open(ctx, nc, natsqueue.Config{Store: s.identity.StoreUUID, LeaseSettle: -1})
+	if err != nil {
+		return fmt.Errorf("embedded queue: %w", err)
+	}
+	s.queue = q
+	s.onClose(q.Close)
+	return nil
+}
+
+func (s *session) serverLog(level embedded.Level, text string) {
+	l, err := zerolog.ParseLevel(string(level))
+	if err != nil || l == zerolog.InfoLevel {
+		l = zerolog.DebugLevel // the server's news are details here
+	}
+	s.log.WithLevel(l).Str("component", "nats").Msg(text)
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runcmd is tidemill run: producer, workers and aggregator in one process, on
+// an embedded queue and a store in a data directory.
+package runcmd
+
+import (
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/local"
+)
+
+// options are the command's flags.
+type options struct {
+	data     string
+	runID    string
+	slots    int
+	drain    time.Duration
+	listen   string
+	maxTasks int
+	json     bool
+	vars     app.VarFlags
+	log      *app.LogFlags
+}
+
+// Command returns the run command.
+func Command(log *app.LogFlags) *cobra.Command {
+	o := options{log: log}
+	cmd := &cobra.Command{
+		Use:   "run FILE...",
+		Short: "Run evals on this machine: everything in one process",
+		Long: `Run reads run files, runs every trial on this machine, and prints what came out.
+
+Nothing else needs to be installed or started. Results, the queue and sandboxes live in
+one data directory, which one process owns at a time. After an interruption or a crash,
+give the same command again: the newest unfinished run with the same plan goes on, and
+trials that are done stay done.
+
+A table of tasks and the overall line go to stdout; progress goes to stderr, as a bar on
+a terminal and as a JSON line for each finished trial elsewhere.
+` + app.ExitHelp,
+		Example: `  tidemill run examples/quickstart/run.yaml
+  tidemill run --data /var/lib/evals --slots 8 nightly.yaml
+  tidemill run --var MODEL=some-model --run-id nightly-7 nightly.yaml`,
+		Args: app.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if o.slots < 1 {
+				return app.Usage(fmt.Errorf("--slots %d: want 1 or more", o.slots))
+			}
+			if o.drain < 0 {
+				return app.Usage(errors.New("--drain-timeout: want 0 or more"))
+			}
+			return o.execute(cmd, files)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.data, "data", local.DefaultDir, "data `directory`: results, queue and sandboxes")
+	f.StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with (default <name>-<UTC time>)")
+	f.IntVar(&o.slots, "slots", goruntime.NumCPU(), "how many trials run at once")
+	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long running trials may go on after the first Ctrl-C; the second ends them at once")
+	f.StringVar(&o.listen, "listen", "", "`host:port` where the embedded queue also listens, for workers and clients of your own (default no port)")
+	f.IntVar(&o.maxTasks, "max-tasks", 20, "how many tasks the table shows")
+	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table")
+	o.vars.Register(cmd)
+	return cmd
+}

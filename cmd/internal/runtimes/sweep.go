@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"github.com/tidemill/tidemill/runtime"
+)
+
+// Sweep removes sandboxes of a store whose makers are gone. Living ones, and other
+// stores' things, stay. Call it when nobody else makes sandboxes there.
+func Sweep(ctx context.Context, rts map[string]runtime.Runtime, storeUUID string, log zerolog.Logger) error {
+	for kind, rt := range rts {
+		list, err := rt.List(ctx)
+		if err != nil {
+			return fmt.Errorf("runtime %s: %w", kind, err)
+		}
+		for _, r := range list {
+			if r.Live || r.Labels.Store != storeUUID {
+				continue
+			}
+			log.Info().Str("name", r.Name).Str("runtime", kind).Msg("removing what an earlier process left")
+			if err := rt.Destroy(ctx, r.Handle); err != nil {
+				return fmt.Errorf("runtime %s: left over sandbox %s: %w", kind, r.Name, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stores chooses the implementation of a store by its URL.
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/bundle/dirstore"
+	"github.com/tidemill/tidemill/cmd/internal/app"
+)
+
+// Help is how a --store flag explains itself.
+const Help = "store of results: a directory, or file:///PATH"
+
+// Open opens a store: a directory, also written as a file URL.
+func Open(_ context.Context, where string) (bundle.Store, error) {
+	if !strings.Contains(where, "://") {
+		return dirstore.Open(where, dirstore.Options{})
+	}
+	u, err := url.Parse(where)
+	if err != nil {
+		return nil, app.Usage(fmt.Errorf("store %q: %w", where, err))
+	}
+	switch u.Scheme {
+	case "file":
+		if u.Host != "" {
+			return nil, app.Usage(fmt.Errorf("store %q: a file URL has three slashes: file:///PATH", where))
+		}
+		return dirstore.Open(u.Path, dirstore.Options{})
+	default:
+		return nil, app.Usage(fmt.Errorf("store %q: no store for %s:// URLs; this version knows directories and file:///PATH", where, u.Scheme))
+	}
+}
+
+// OpenForWriting opens a store, tests that it decides races, and reads or makes its
+// identity.
+func OpenForWriting(ctx context.Context, where string) (bundle.Store, bundle.StoreRecord, error) {
+	s, err := Open(ctx, where)
+	if err != nil {
+		return nil, bundle.StoreRecord{}, err
+	}
+	rec, err := bundle.OpenIdentity(ctx, s)
+	if err == nil {
+		err = bundle.SelfTest(ctx, s)
+	}
+	if err != nil {
+		s.Close()
+		return nil, rec, fmt.Errorf("store %s: %w", s.URL(), err)
+	}
+	return s, rec, nil
+}
+
+// OpenExisting opens a store that was written to before. Reading makes nothing.
+func OpenExisting(ctx context.Context, where string) (bundle.Store, error) {
+	if path, ok := directory(where); ok {
+		if _, err := os.Stat(path); err != nil {
+			return nil, app.Usage(app.Hint(fmt.Errorf("store %s: %w", where, err), "name another with --store, or make one with tidemill run"))
+		}
+	}
+	s, err := Open(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := bundle.ReadIdentity(ctx, s); err != nil {
+		s.Close()
+		if errors.Is(err, bundle.ErrNotFound) {
+			return nil, app.Usage(fmt.Errorf("%s is not a tidemill store: it has no %s", where, bundle.StoreKey))
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// directory returns the path of a store that is a directory.
+func directory(where string) (string, bool) {
+	if !strings.Contains(where, "://") {
+		return where, true
+	}
+	u, err := url.Parse(where)
+	if err != nil || u.Scheme != "file" {
+		return "", false
+	}
+	return u.Path, true
+}
+
+// Join names an object for people: a path where the store is a directory, relative to
+// the working directory where that is shorter, else a URL.
+func Join(storeURL, key string) string {
+	path, ok := directory(storeURL)
+	if !ok {
+		return strings.TrimSuffix(storeURL, "/") + "/" + key
+	}
+	full := filepath.Join(path, filepath.FromSlash(key))
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, full); err == nil && len(rel) < len(full) {
+			return rel
+		}
+	}
+	return full
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package submitcmd is tidemill submit, and the producer.
+package submitcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/local"
+	"github.com/tidemill/tidemill/cmd/internal/queues"
+	"github.com/tidemill/tidemill/cmd/internal/stores"
+	"github.com/tidemill/tidemill/cmd/internal/version"
+	"github.com/tidemill/tidemill/internal/producer"
+	"github.com/tidemill/tidemill/manifest"
+)
+
+type options struct {
+	store, queue string
+	runID        string
+	json         bool
+	vars         app.VarFlags
+	log          *app.LogFlags
+}
+
+// Command returns the submit command under a name of its own.
+func Command(use string, log *app.LogFlags) *cobra.Command {
+	o := options{log: log}
+	cmd := &cobra.Command{
+		Use:   use + " FILE...",
+		Short: "Put the trials of run files into a queue",
+		Long: `Submit reads run files, writes their plans to the store and their trials to the queue,
+and ends. Workers that serve the pool do the rest.
+
+Submitting is idempotent: with a run id that exists and the same plan, only trials
+without a commit are enqueued; with another plan it is refused, and what differs is named.
+The id of each run goes to stdout.
+` + app.ExitHelp,
+		Example: `  tidemill submit --queue nats://127.0.0.1:4222 --store /mnt/evals nightly.yaml
+  tidemill submit --run-id nightly-7 nightly.yaml`,
+		Args: app.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, files []string) error { return o.execute(cmd, files) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.store, "store", local.DefaultDir, stores.Help)
+	f.StringVar(&o.queue, "queue", "", queues.Help)
+	f.StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with (default <name>-<UTC time>)")
+	f.BoolVar(&o.json, "json", false, "print a JSON object for each run instead of its id")
+	o.vars.Register(cmd)
+	return cmd
+}
+
+func (o options) execute(cmd *cobra.Command, files []string) (err error) {
+	ctx := cmd.Context()
+	log, err := o.log.Logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	load, err := o.vars.Options()
+	if err != nil {
+		return err
+	}
+	runs, err := app.LoadRuns(files, load)
+	if err != nil {
+		return err
+	}
+	if o.runID != "" && len(runs) > 1 {
+		return app.Usage(fmt.Errorf("--run-id names one run, and the files make %d; leave it out", len(runs)))
+	}
+	drafts, closeDrafts, err := draftAll(ctx, runs, load)
+	defer func() { err = errors.Join(err, closeDrafts()) }()
+	if err != nil {
+		return app.Usage(err)
+	}
+	p, closeAll, err := o.connect(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	return o.submit(ctx, p, drafts, cmd.OutOrStdout())
+}
+
+func draftAll(ctx context.Context, runs []*manifest.Run, load manifest.LoadOptions) (drafts []*producer.Draft, closeAll func() error, err error) {
+	closeAll = func() error {
+		var errs []error
+		for _, d := range drafts {
+			errs = append(errs, d.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for _, run := range runs {
+		d, err := producer.NewDraft(ctx, run, load, "")
+		if err != nil {
+			return drafts, closeAll, err
+		}
+		drafts = append(drafts, d)
+	}
+	return drafts, closeAll, nil
+}
+
+func (o options) connect(ctx context.Context, log zerolog.Logger) (*producer.Producer, func() error, error) {
+	store, identity, err := stores.OpenForWriting(ctx, o.store)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := queues.Dial(ctx, o.queue, identity.StoreUUID)
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	p := &producer.Producer{Store: store, StoreUUID: identity.StoreUUID, Queue: q, Log: log, Version: version.String()}
+	return p, func() error { return errors.Join(q.Close(), store.Close()) }, nil
+}
+
+func (o options) submit(ctx context.Context, p *producer.Producer, drafts []*producer.Draft, stdout io.Writer) error {
+	group := ""
+	if len(drafts) > 1 {
+		group = producer.NewGroupID(drafts[0].Run.Name, time.Now())
+	}
+	for i, d := range drafts {
+		opts := producer.Options{RunID: o.runID, Group: group}
+		if group != "" {
+			opts.RunID = group + "-" + strconv.Itoa(i+1)
+		}
+		sub, err := p.Submit(ctx, d, opts)
+		if _, ok := errors.AsType[*producer.PlanConflictError](err); ok {
+			return app.Usage(err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := o.print(stdout, sub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o options) print(w io.Writer, sub *producer.Submission) error {
+	if !o.json {
+		_, err := fmt.Fprintln(w, sub.Record.RunID)
+		return err
+	}
+	return json.NewEncoder(w).Encode(map[string]any{
+		"run_id": sub.Record.RunID, "group": sub.Record.Group, "continued": sub.Continued,
+		"trials": sub.Total, "committed": sub.Committed, "enqueued": sub.Enqueued,
+	})
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Tidemill runs large evals of agents: on this machine with one command, or on fleets
+// of workers. See tidemill --help.
+package main
+
+import (
+	"os"
+
+	"github.com/tidemill/tidemill/cmd/internal/app"
+)
+
+func main() { os.Exit(app.Main(root())) }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tidemill/tidemill/cmd/internal/aggregatecmd"
+	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/runcmd"
+	"github.com/tidemill/tidemill/cmd/internal/statuscmd"
+	"github.com/tidemill/tidemill/cmd/internal/submitcmd"
+	"github.com/tidemill/tidemill/cmd/internal/validatecmd"
+	"github.com/tidemill/tidemill/cmd/internal/version"
+	"github.com/tidemill/tidemill/cmd/internal/workercmd"
+)
+
+// root is the whole command line.
+func root() *cobra.Command {
+	cmd := app.Root("tidemill", "Run large evals of agents, and trust what comes out",
+		`Tidemill expands a run file into trials, runs agent and grader of each in a sandbox of its
+own, keeps sealed evidence of every attempt, and says what the numbers mean.
+
+On one machine, tidemill run does all of it. On many, submit puts trials into a queue,
+workers run them, and aggregate builds the report.`)
+	log := app.RegisterShared(cmd)
+	cmd.AddCommand(
+		runcmd.Command(log),
+		submitcmd.Command("submit", log),
+		workercmd.Command("worker", log),
+		aggregatecmd.Command("aggregate", log),
+		statuscmd.Command(log),
+		validatecmd.Command(),
+		version.Command(),
+	)
+	return cmd
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/manifest"
+	"github.com/tidemill/tidemill/runtime"
+)
+
+// Files is where the attempt's files go; a bundle.Writer is one.
+type Files interface {
+	// Create begins a file, named by a slash-separated relative path; any bytes may
+	// stand in a segment.
+	Create(name string) (io.WriteCloser, error)
+}
+
+// Config is all that one attempt needs.
+type Config struct {
+	Environment runtime.Environment
+	RuntimeType string
+	Run         *manifest.RunRecord
+	Task        *manifest.Task
+	Row         bundle.PlanRow
+	Epoch       int
+	Attempt     int
+	// StoreUUID and Worker become labels.
+	StoreUUID string
+	Worker    string
+	Version   string // of the program, for env.yaml
+	// AgentFiles is the unpacked directory of agent.files, empty without; it arrives in
+	// the workdir as AgentFilesName.
+	AgentFiles     string
+	AgentFilesName string
+	// Secrets are the values of agent.secrets. They reach the agent and are redacted
+	// from everything that is stored.
+	Secrets map[string]string
+	Files   Files
+	Log     zerolog.Logger
+	// OnPhase is told when a phase begins; may be nil.
+	OnPhase func(phase string)
+	// Early is a failure that came before the attempt could begin; nil without. It becomes
+	// the outcome, and Environment and Task may be nil then.
+	Early *EarlyFailure
+	// TeardownTimeout bounds Close, which goes on although the attempt was cancelled.
+	// Defaults to 2 minutes.
+	TeardownTimeout time.Duration
+}
+
+// Defaults of what neither run nor task says.
+const (
+	DefaultAgentTimeout     = 30 * time.Minute
+	DefaultSetupTimeout     = 10 * time.Minute
+	DefaultGradeTimeout     = 10 * time.Minute
+	DefaultProvisionTimeout = 10 * time.Minute
+	defaultTeardownTimeout  = 2 * time.Minute
+	collectTimeout          = 5 * time.Minute
+)
+
+// EarlyFailure is trouble before provisioning: the pack can't be had, the runtime can't
+// be prepared.
+type EarlyFailure struct {
+	Ending Ending
+	Err    error
+}
+
+// Report is what became of an attempt.
+type Report struct {
+	Ending  Ending
+	Outcome bundle.Outcome
+	Grade   bundle.Grade
+	Metrics bundle.Metrics
+	// Permanent: trying again can't help.
+	Permanent bool
+	// Capacity: there was no room; try again later, uncharged.
+	Capacity bool
+	// TeardownErr is what could not be removed. It never changes the outcome.
+	TeardownErr error
+}

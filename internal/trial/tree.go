@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/tidemill/tidemill/runtime"
+)
+
+// copyTree copies a directory of this machine into a place.
+func (a *attempt) copyTree(ctx context.Context, dir string, p runtime.Place, opts runtime.CopyOptions) error {
+	pr, pw := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pw.CloseWithError(writeTree(pw, dir))
+	}()
+	err := a.box.CopyIn(ctx, p, pr, opts)
+	pr.CloseWithError(fmt.Errorf("copy of %s ended", filepath.Base(dir)))
+	<-done
+	return err
+}
+
+// copyFiles copies named contents into a place.
+func (a *attempt) copyFiles(ctx context.Context, p runtime.Place, opts runtime.CopyOptions, files map[string][]byte) error {
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	for name, body := range files {
+		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(body))}); err != nil {
+			return err
+		}
+		if _, err := tw.Write(body); err != nil {
+			return err
+		}
+	}
+	if err := tw.Close(); err != nil {
+		return err
+	}
+	return a.box.CopyIn(ctx, p, &buf, opts)
+}
+
+// writeTree writes a directory as a tar stream: files, directories and symlinks.
+func writeTree(w io.Writer, dir string) error {
+	tw := tar.NewWriter(w)
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == dir {
+			return err
+		}
+		return writeEntry(tw, dir, p, d)
+	})
+	if err != nil {
+		return err
+	}
+	return tw.Close()
+}
+
+func writeEntry(tw *tar.Writer, dir, p string, d fs.DirEntry) error {
+	rel, err := filepath.Rel(dir, p)
+	if err != nil {
+		return err
+	}
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	link := ""
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if link, err = os.Readlink(p); err != nil {
+			return err
+		}
+	}
+	hdr, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return err
+	}
+	hdr.Name = filepath.ToSlash(rel)
+	if d.IsDir() {
+		hdr.Name = path.Clean(hdr.Name) + "/"
+	}
+	hdr.Uid, hdr.Gid, hdr.Uname, hdr.Gname = 0, 0, "", ""
+	if err := tw.WriteHeader(hdr); err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(p)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(tw, f)
+	return err
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/trial"
+	"github.com/tidemill/tidemill/manifest"
+)
+
+// decision is what follows from an attempt.
+type decision struct {
+	commit  bool
+	charged bool
+	dead    bool // committed with a failure after its attempts were used up
+	after   time.Duration
+	why     string
+}
+
+// capacityPause is how long a trial waits when there was no room for it.
+const capacityPause = 15 * time.Second
+
+// decide applies the outcome table and the run's retry rules. stored says whether the
+// bundle reached the store: nothing is committed without its evidence.
+func (wk *work) decide(rep trial.Report, stored bool) decision {
+	retry := wk.rec.Run.Retry
+	row := trial.Table[rep.Ending]
+	switch {
+	case row.Retry == trial.OnResume:
+		return decision{why: rep.Outcome.Detail}
+	case rep.Capacity:
+		return decision{after: jitter(capacityPause), why: "no capacity; tried again, not charged"}
+	case !stored:
+		return decision{after: jitter(capacityPause), why: rep.Outcome.Detail}
+	}
+	charged := 1
+	for _, a := range wk.history {
+		if a.Claim.Epoch == wk.claim.Epoch && a.End != nil && a.End.Charged {
+			charged++
+		}
+	}
+	if !rep.Ending.ShouldRetry(retry.On, rep.Permanent) {
+		return decision{commit: true, charged: true, why: "final: " + rep.Outcome.TerminationReason}
+	}
+	if charged >= retry.MaxAttempts {
+		return decision{commit: true, charged: true, dead: true,
+			why: fmt.Sprintf("%s: all %d attempts are used up", rep.Outcome.TerminationReason, retry.MaxAttempts)}
+	}
+	after := Backoff(retry, charged)
+	return decision{charged: true, after: after,
+		why: fmt.Sprintf("%s: attempt %d of %d follows in %s", rep.Outcome.TerminationReason, charged+1, retry.MaxAttempts, after.Round(time.Millisecond))}
+}
+
+// Backoff is the wait before the retry that follows the nth charged attempt: up to
+// min_backoff doubled n-1 times, at most max_backoff, with full jitter, so that trials
+// that failed together don't come back together.
+func Backoff(r manifest.Retry, n int) time.Duration {
+	limit := r.MinBackoff.D()
+	for range n - 1 {
+		if limit *= 2; limit >= r.MaxBackoff.D() {
+			break
+		}
+	}
+	return jitter(min(limit, r.MaxBackoff.D()))
+}
+
+func jitter(limit time.Duration) time.Duration {
+	if limit <= 0 {
+		return 0
+	}
+	return rand.N(limit) + 1
+}
+
+// again repeats what failed for want of the store, within a budget.
+func (w *Worker) again(ctx context.Context, budget time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, budget, errors.New("store retry budget is used up"))
+	defer cancel()
+	var pause backoff
+	for {
+		err := do(ctx)
+		if err == nil || !errors.Is(err, bundle.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		w.Log.Warn().Err(err).Msg("store is unavailable; trying again")
+		pause.wait(ctx)
+	}
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifest is what a person writes: run files, packs and (for stacks)
+// environment manifests. It loads, merges, checks and expands them.
+//
+// # From a file to trials
+//
+//	Load           run file, variables and matrix expanded     []*Run
+//	OpenPack       a pack's directory, checked                 *Pack
+//	Pack.Tasks     its tasks, streamed                          iter of TaskRef
+//	Archive        the deterministic archive of a directory     sha256
+//	Pack.Task      one task with its files and commands         *Task
+//
+// The producer uses the first four; a worker unpacks an archive by its digest
+// ([Unpack]), opens it with the same OpenPack and asks for single tasks.
+//
+// # Errors
+//
+// What is wrong in a file is a [Problem]: file, line, entry, what is wrong and
+// what would be right. Loading reports every problem that it finds ([Problems]),
+// not only the first one. Unknown keys are problems, with the nearest known key.
+//
+// The package imports nothing of ours.
+package manifest

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Where an archive has a dataset that can't stay where it is. The name is always the
+// same, so that the digest doesn't depend on where the file was.
+const (
+	datasetDir  = ".dataset"
+	datasetFile = datasetDir + "/rows.jsonl"
+)
+
+// Archive writes the pack as [Archive] writes a directory. A dataset that lies outside
+// the pack or is compressed goes in uncompressed, as .dataset/rows.jsonl, and pack.yaml
+// says so; variables in pack.yaml have their values. So the digest depends on content
+// alone, a worker opens the unpacked pack without any variable, and a row is one read
+// at its offset. w may be nil, for the digest alone.
+func (p *Pack) Archive(ctx context.Context, w io.Writer) (string, error) {
+	sum, err := p.archive(ctx, w)
+	if err != nil {
+		return "", fmt.Errorf("archive pack %s: %w", p.Name, err)
+	}
+	return sum, nil
+}
+
+func (p *Pack) archive(ctx context.Context, w io.Writer) (string, error) {
+	o := ArchiveOptions{}.withDefaults()
+	move, err := p.movesDataset()
+	if err != nil {
+		return "", err
+	}
+	var extra []entry
+	if move {
+		if extra, err = p.movedDataset(ctx); err != nil {
+			return "", err
+		}
+	}
+	if move || p.expanded {
+		e, err := p.rewritten(move)
+		if err != nil {
+			return "", err
+		}
+		extra = append(extra, e)
+	}
+	entries, err := scanTree(ctx, p.Dir, o, func(name string) bool {
+		return name == packFileName && len(extra) > 0 || move && name == p.data.inside
+	})
+	if err != nil {
+		return "", err
+	}
+	entries = append(entries, extra...)
+	sortEntries(entries)
+	var total int64
+	for _, e := range entries {
+		total += e.size
+	}
+	if err := checkSize(o, len(entries), total); err != nil {
+		return "", err
+	}
+	return writeArchive(ctx, p.Dir, entries, w)
+}
+
+// movesDataset says whether the archive has the dataset in another form. That is so as
+// well when links lead to it: where they point to need not be in the pack.
+func (p *Pack) movesDataset() (bool, error) {
+	if p.data.gzip || p.data.inside == "" {
+		return true, nil
+	}
+	dir, err := filepath.EvalSymlinks(p.Dir)
+	if err != nil {
+		return false, err
+	}
+	real, err := filepath.EvalSymlinks(p.data.path)
+	return real != filepath.Join(dir, filepath.FromSlash(p.data.inside)), err
+}
+
+func (p *Pack) movedDataset(ctx context.Context) ([]entry, error) {
+	if _, err := os.Lstat(filepath.Join(p.Dir, datasetDir)); err == nil {
+		return nil, Problem{
+			File: filepath.Join(p.Dir, datasetDir), Text: "the name is ours, for the dataset in the archive",
+			Fix: "choose another name",
+		}
+	}
+	size, err := p.data.size(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", p.data.shown, err)
+	}
+	return []entry{
+		{name: datasetDir, mode: fs.ModeDir | 0o755},
+		{name: datasetFile, mode: 0o644, size: size, open: p.data.open},
+	}, nil
+}
+
+// rewritten is pack.yaml as the archive has it.
+func (p *Pack) rewritten(move bool) (entry, error) {
+	spec := p.spec
+	switch {
+	case move:
+		spec.Dataset.Path = datasetFile
+	case p.data.inside != "":
+		spec.Dataset.Path = path.Clean(p.data.inside)
+	}
+	data, err := marshalPack(spec)
+	if err != nil {
+		return entry{}, fmt.Errorf("%s: %w", packFileName, err)
+	}
+	return entry{
+		name: packFileName, mode: 0o644, size: int64(len(data)),
+		open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+	}, nil
+}
+
+// marshalPack writes a pack file that reads as this one. It reads it again, because
+// text can be of a kind that YAML can't hold as it is.
+func marshalPack(spec packFile) ([]byte, error) {
+	data, err := yaml.Marshal(escaped(reflect.ValueOf(spec)).Interface())
+	if err != nil {
+		return nil, err
+	}
+	c := newCollector(packFileName)
+	var again Pack
+	if root := readDocument(c, data); root != nil {
+		x := newExpander(c, LoadOptions{}, nil)
+		x.tree(root, "")
+		newDecoder(x).decode(root, reflect.ValueOf(&again.spec).Elem(), "")
+	}
+	if err := c.err(); err != nil {
+		return nil, fmt.Errorf("can't be written with its variables filled in: %w", err)
+	}
+	twice, err := yaml.Marshal(escaped(reflect.ValueOf(again.spec)).Interface())
+	if err == nil && !bytes.Equal(data, twice) {
+		err = errors.New("can't be written with its variables filled in")
+	}
+	return data, err
+}
+
+// escaped copies a value, with [escape] applied to every text in it but the keys.
+func escaped(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.String:
+		out.SetString(escape(v.String()))
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			break
+		}
+		inner := escaped(v.Elem())
+		if v.Kind() == reflect.Pointer {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(inner)
+		} else {
+			out.Set(inner)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			out.Field(i).Set(escaped(v.Field(i)))
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			break
+		}
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(escaped(v.Index(i)))
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			break
+		}
+		out.Set(reflect.MakeMap(v.Type()))
+		for k, item := range v.Seq2() {
+			out.SetMapIndex(k, escaped(item))
+		}
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package natsqueue is the queue on NATS JetStream.
+//
+// # What is where
+//
+// All jobs are messages of one work-queue stream, TRIALS, under
+//
+//	tidemill.trials.<pool>.<class>.<run>.<trial>     waiting or in flight
+//	tidemill.delayed.<pool>.<class>.<run>.<trial>    a schedule that publishes the former when it is due
+//
+// so that one filter with a star in the second place is a run, or a trial,
+// whole. A message leaves the stream when its job ends. Each run has a durable
+// pull consumer of its own name, whose MaxAckPending is the run's max_in_flight.
+// Buried jobs are in the stream DEAD, under tidemill.dead.<run>.<trial>.
+//
+// Three key-value buckets go with them: tidemill-runs holds the open runs, which
+// every value watches; tidemill-leases holds one entry for each job in flight;
+// tidemill-starts holds when the next job of a rate-limited run may start.
+//
+// # Why acks are not enough
+//
+// JetStream's acks are not fenced: a worker that was thought dead can ack, nak
+// or prolong the delivery of its successor. So the lease entry decides. It is
+// written by compare-and-swap; its revision when it was taken is the [queue.Fence];
+// and nothing is sent about a job before the entry was swapped once more by its
+// holder. Sequence numbers of TRIALS and of the leases start at the microsecond of
+// their birth, so that no number means something else after either was wiped.
+//
+// # Lost is not unreachable
+//
+// Somebody else's nonce, or no entry in a bucket that has seen ours, is
+// [queue.ErrLost]. No answer is [queue.ErrUnreachable]: nobody knows, and what was
+// asked may have been done. When a connection comes back the value renews all of
+// its leases at once, and takes over nobody's until LeaseSettle has passed.
+//
+// # Finding work
+//
+// See [Queue.Lease] for how a free slot takes its turn among hundreds of runs
+// without polling them all.
+package natsqueue

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package natsqueue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tidemill/tidemill/queue"
+)
+
+var _ queue.Queue = (*Queue)(nil)
+
+// Queue is one process's value of the queue on a server.
+type Queue struct {
+	cfg  Config
+	nc   *nats.Conn
+	owns bool // Close closes nc too
+	js   jetstream.JetStream
+	id   string // random; where others reach this value
+
+	clock  clock
+	board  *board
+	book   book
+	starts starts
+	held   held
+	timers timers
+	slots  counter // Lease calls that are waiting
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	wg   sync.WaitGroup
+}
+
+// Dial connects to the servers of a comma-separated URL list and opens the queue
+// there. The options come after the ones that natsqueue needs; TLS and credentials
+// go here. Close closes the connection.
+func Dial(ctx context.Context, url string, cfg Config, opts ...nats.Option) (*Queue, error) {
+	cfg = cfg.WithDefaults()
+	own := []nats.Option{
+		nats.Name("tidemill"),
+		// An outage may be longer than the default 60 attempts, and what was given
+		// up in it must not be sent when it ends.
+		nats.MaxReconnects(-1),
+		nats.ReconnectBufSize(-1),
+		nats.Timeout(cfg.CallTimeout),
+	}
+	nc, err := nats.Connect(url, append(own, opts...)...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: connect to NATS at %s: %w", queue.ErrUnreachable, redact(url), err)
+	}
+	q, err := Open(ctx, nc, cfg)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	q.owns = true
+	return q, nil
+}
+
+// Open opens the queue on a connection, which has to have MaxReconnects(-1) and
+// ReconnectBufSize(-1) and stays the caller's. What is missing on the server is
+// created.
+func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if nc.Opts.MaxReconnect >= 0 || nc.Opts.ReconnectBufSize >= 0 {
+		return nil, fmt.Errorf("%w: NATS connection: want MaxReconnects(-1) and ReconnectBufSize(-1), "+
+			"or what was given up in an outage is sent when it ends", queue.ErrInvalid)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(cfg.CallTimeout))
+	if err != nil {
+		return nil, err
+	}
+	var id [12]byte
+	_, _ = rand.Read(id[:])
+	q := &Queue{cfg: cfg, nc: nc, js: js, id: hex.EncodeToString(id[:]), board: newBoard()}
+	q.life, q.end = context.WithCancel(context.Background())
+	q.book.q, q.starts.q, q.timers.q = q, q, q
+	q.clock.connected(time.Now())
+	if err := q.begin(ctx); err != nil {
+		_ = q.Close()
+		return nil, err
+	}
+	return q, nil
+}
+
+// begin checks the server, sets up what is missing, and starts what runs until
+// Close.
+func (q *Queue) begin(ctx context.Context) error {
+	if err := q.checkServer(ctx); err != nil {
+		return err
+	}
+	if err := q.setUp(ctx); err != nil {
+		return err
+	}
+	lost, err := q.nc.Subscribe(lostSubject(q.id), func(m *nats.Msg) { q.held.takenOver(string(m.Data)) })
+	if err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+	}
+	news, err := q.nc.Subscribe(newsSubject, func(m *nats.Msg) { q.board.touch(string(m.Data)) })
+	if err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+	}
+	status := q.nc.StatusChanged(nats.CONNECTED)
+	rewatch := make(chan struct{}, 1)
+	q.wg.Go(func() {
+		defer q.nc.RemoveStatusListener(status)
+		defer func() { _, _ = lost.Unsubscribe(), news.Unsubscribe() }()
+		q.followConnection(status, rewatch)
+	})
+	watched := make(chan struct{})
+	q.wg.Go(func() { q.followRuns(rewatch, sync.OnceFunc(func() { close(watched) })) })
+	select {
+	case <-watched:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close ends this value. Its leases end unsaid.
+func (q *Queue) Close() error {
+	q.end()
+	q.timers.stop()
+	q.wg.Wait()
+	if q.owns {
+		q.nc.Close()
+	}
+	return nil
+}
+
+// followConnection notes each reconnect, renews at once what this value holds,
+// and has the runs read again.
+func (q *Queue) followConnection(status <-chan nats.Status, rewatch chan<- struct{}) {
+	for {
+		select {
+		case <-q.life.Done():
+			return
+		case _, ok := <-status:
+			if !ok {
+				return
+			}
+		}
+		q.clock.connected(time.Now())
+		select {
+		case rewatch <- struct{}{}:
+		default:
+		}
+		q.renewAll()
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package natsqueue
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tidemill/tidemill/queue"
+)
+
+// answer is what a consumer says to a pull.
+type answer int
+
+const (
+	served  answer = iota
+	empty          // nothing is pending, or the run is paused
+	full           // the run is at its cap: there is no answer at all then
+	missing        // nobody answers for the consumer
+)
+
+// delivery is a message that was handed to us, until it is acked.
+type delivery struct {
+	queue.Job
+	seq     uint64 // in TRIALS; never means another message
+	pending uint64 // more of the run behind it
+	reply   string // where acks go
+}
+
+var pullRequest = []byte(`{"batch":1,"no_wait":true}`)
+
+// pull asks a run's consumer for one message, without waiting for one to come.
+//
+// nats.go's FetchNoWait would hang for a second on a run that is at its cap: the
+// server parks such a pull and says nothing. So this is a pull of our own, which
+// ends after ProbeTimeout without losing a message that is under way: the
+// subscription is given up first, and what came until the server has confirmed
+// that is still ours.
+func (q *Queue) pull(ctx context.Context, r openRun) (*delivery, answer, error) {
+	inbox := q.nc.NewInbox()
+	ch := make(chan *nats.Msg, 2)
+	sub, err := q.nc.ChanSubscribe(inbox, ch)
+	if err != nil {
+		return nil, missing, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+	}
+	// The subscription ends itself with the answer.
+	if err := sub.AutoUnsubscribe(1); err != nil {
+		return nil, missing, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+	}
+	if err := q.nc.PublishRequest(apiPrefix+"CONSUMER.MSG.NEXT."+trialsStream+"."+r.ID, inbox, pullRequest); err != nil {
+		_ = sub.Unsubscribe()
+		return nil, missing, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+	}
+	limit := q.cfg.CallTimeout
+	if r.Limits.MaxInFlight > 0 {
+		limit = q.cfg.ProbeTimeout
+	}
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	select {
+	case m := <-ch:
+		return q.read(r, m)
+	case <-timeout.C:
+	case <-ctx.Done():
+	}
+	m, err := q.giveUp(sub, ch)
+	switch {
+	case m == nil && err != nil:
+		return nil, missing, err
+	case m == nil && r.Limits.MaxInFlight > 0:
+		return nil, full, ctx.Err()
+	case m == nil:
+		return nil, missing, ctx.Err()
+	}
+	d, a, err := q.read(r, m)
+	if d != nil && ctx.Err() != nil {
+		q.handBack(d, 0) // nobody is there to take it
+		return nil, empty, ctx.Err()
+	}
+	return d, a, err
+}
+
+// giveUp ends a subscription and returns what had come until the end.
+func (q *Queue) giveUp(sub *nats.Subscription, ch <-chan *nats.Msg) (*nats.Msg, error) {
+	if err := sub.Drain(); err != nil && q.nc.IsClosed() {
+		return nil, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+	}
+	err := q.nc.FlushTimeout(q.cfg.CallTimeout)
+	select {
+	case m := <-ch:
+		return m, nil
+	default:
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+	}
+	return nil, nil
+}
+
+// read tells a job from a status.
+func (q *Queue) read(r openRun, m *nats.Msg) (*delivery, answer, error) {
+	if !strings.HasPrefix(m.Reply, "$JS.ACK.") {
+		switch status, _ := strconv.Atoi(m.Header.Get("Status")); {
+		case status == 503:
+			return nil, missing, nil
+		case status == 409 && strings.Contains(strings.ToLower(m.Header.Get("Description")), "consumer deleted"):
+			return nil, missing, nil
+		case status == 409: // too many pulls, or its leader is moving
+			return nil, full, nil
+		}
+		return nil, empty, nil
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return nil, missing, fmt.Errorf("delivery of run %s: reply %q: %w", r.ID, m.Reply, err)
+	}
+	d := &delivery{seq: meta.Sequence.Stream, pending: meta.NumPending, reply: m.Reply}
+	id, err := idOf(m.Header.Get)
+	if err != nil {
+		return nil, missing, fmt.Errorf("message %d of stream %s, subject %s, is no job: %w", d.seq, trialsStream, m.Subject, err)
+	}
+	d.Job = queue.Job{ID: id, Run: r.ID, Body: m.Data}
+	return d, served, nil
+}

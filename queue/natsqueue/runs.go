@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package natsqueue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tidemill/tidemill/queue"
+)
+
+// swapTries bounds how often a compare-and-swap is repeated when others are
+// faster.
+const swapTries = 16
+
+// OpenRun implements [queue.Runs]. The bucket is written first and the consumer
+// made after it: what a crash leaves undone in between, the first worker that
+// looks for the consumer does.
+func (q *Queue) OpenRun(ctx context.Context, r queue.Run) error {
+	r = r.WithDefaults()
+	if err := r.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrInvalid, err)
+	}
+	var now openRun
+	var opened bool
+	err := q.repaired(ctx, func() (err error) {
+		now, err = q.changeRun(ctx, r.ID, func(old *openRun) (openRun, error) {
+			opened = old == nil
+			if opened {
+				return openRun{Run: r}, nil
+			}
+			if old.Pool != r.Pool || old.Class != r.Class {
+				return openRun{}, fmt.Errorf("%w: run %s is open in pool %s with class %s, not in pool %s with class %s",
+					queue.ErrConflict, r.ID, old.Pool, old.Class, r.Pool, r.Class)
+			}
+			return openRun{Run: r, Purged: old.Purged}, nil
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if opened {
+		// Were it left from an earlier run of this name, in another pool, it would
+		// not find the jobs of this one.
+		if err := q.dropConsumer(ctx, r.ID); err != nil {
+			return err
+		}
+	}
+	if err := q.setConsumer(ctx, now); err != nil {
+		return err
+	}
+	q.announce(r)
+	return nil
+}
+
+// PauseRun implements [queue.Runs].
+func (q *Queue) PauseRun(ctx context.Context, run string) error {
+	return q.setPaused(ctx, run, true)
+}
+
+// ResumeRun implements [queue.Runs].
+func (q *Queue) ResumeRun(ctx context.Context, run string) error {
+	return q.setPaused(ctx, run, false)
+}
+
+// setPaused has the workers told by the bucket, and the server enforce it for
+// those who have not heard yet.
+func (q *Queue) setPaused(ctx context.Context, run string, paused bool) error {
+	now, err := q.changeRun(ctx, run, func(old *openRun) (openRun, error) {
+		if old == nil {
+			return openRun{}, unknown(run)
+		}
+		old.Paused = paused
+		return *old, nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := q.setConsumer(ctx, now); err != nil {
+		return err
+	}
+	if !paused {
+		q.announce(now.Run)
+	}
+	return nil
+}
+
+// PurgeRun implements [queue.Runs]. The order matters: whoever still got a job
+// before the purge learns from the bucket that it is over, and who takes the
+// lease after that looks whether the job is there.
+func (q *Queue) PurgeRun(ctx context.Context, run string) (int, error) {
+	r, err := q.getRun(ctx, run)
+	if err != nil {
+		return 0, err
+	}
+	waiting, err := q.purgeJobs(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	var last uint64
+	err = q.call(ctx, "read the state of "+trialsStream, func(ctx context.Context) error {
+		info, err := q.streamInfo(ctx, trialsStream)
+		last = info.State.LastSeq
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	_, err = q.changeRun(ctx, run, func(old *openRun) (openRun, error) {
+		if old == nil {
+			return openRun{}, unknown(run)
+		}
+		old.Purged = max(old.Purged, last)
+		return *old, nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return waiting, q.purgeLeases(ctx, run)
+}
+
+// purgeJobs drops the run's messages, and returns how many of them were not in
+// flight, which may be off by those that moved meanwhile.
+func (q *Queue) purgeJobs(ctx context.Context, r openRun) (waiting int, err error) {
+	err = q.call(ctx, "purge run "+r.ID, func(ctx context.Context) error {
+		var flying int
+		c, err := q.js.Consumer(ctx, trialsStream, r.ID)
+		switch {
+		case err == nil:
+			flying = c.CachedInfo().NumAckPending
+		case !errors.Is(err, jetstream.ErrConsumerNotFound):
+			return err
+		}
+		purged, err := q.purgeSubject(ctx, trialsStream, runFilter("*", r.Run))
+		waiting = max(0, purged-flying)
+		return err
+	})
+	return waiting, err
+}
+
+func (q *Queue) purgeLeases(ctx context.Context, run string) error {
+	return q.call(ctx, "purge the leases of run "+run, func(ctx context.Context) error {
+		_, err := q.purgeSubject(ctx, leasesStream, leaseFilter(run))
+		return err
+	})
+}
+
+// CloseRun implements [queue.Runs]. It purges before the entry goes, so that a
+// crash leaves no jobs of a run that nobody knows, and once more after it, for
+// what came in between. A consumer that is left over does no harm: opening the run
+// anew replaces it.
+func (q *Queue) CloseRun(ctx context.Context, run string) error {
+	r, err := q.getRun(ctx, run)
+	if errors.Is(err, queue.ErrUnknownRun) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := q.purgeJobs(ctx, r); err != nil {
+		return err
+	}
+	kv, err := q.kv(ctx, runsBucket)
+	if err != nil {
+		return err
+	}
+	err = q.call(ctx, "close run "+run, func(ctx context.Context) error {
+		return kv.Purge(ctx, run, jetstream.PurgeTTL(markerTTL))
+	})
+	if err != nil {
+		return err
+	}
+	if err := q.dropConsumer(ctx, run); err != nil {
+		return err
+	}
+	if _, err := q.purgeJobs(ctx, r); err != nil {
+		return err
+	}
+	return q.purgeLeases(ctx, run)
+}
+
+func unknown(run string) error { return fmt.Errorf("run %s: %w", run, queue.ErrUnknownRun) }
+
+// getRun reads a run from the bucket: the board may lag behind.
+func (q *Queue) getRun(ctx context.Context, run string) (openRun, error) {
+	r, _, err := q.readRun(ctx, run)
+	return r, err
+}
+
+func (q *Queue) readRun(ctx context.Context, run string) (r openRun, revision uint64, err error) {
+	if err := (queue.Run{ID: run, Class: "any"}).WithDefaults().Validate(); err != nil {
+		return r, 0, unknown(run) // no such run can be open, and it would be no key
+	}
+	var e jetstream.RawStreamMsg
+	err = q.call(ctx, "read run "+run, func(ctx context.Context) error {
+		m, err := q.lastMessage(ctx, "KV_"+runsBucket, "$KV."+runsBucket+"."+run)
+		if err == nil {
+			e = *m
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound), isMissing(err):
+		return r, 0, unknown(run)
+	case err != nil:
+		return r, 0, err
+	case e.Header.Get("KV-Operation") != "" || e.Header.Get(jetstream.MarkerReasonHeader) != "": // of a closed run
+		return r, e.Sequence, unknown(run)
+	}
+	if err := json.Unmarshal(e.Data, &r); err != nil {
+		return r, 0, fmt.Errorf("run %s in bucket %s: %w", run, runsBucket, err)
+	}
+	return r, e.Sequence, nil
+}
+
+// changeRun swaps the run's entry for what change makes of it; change gets nil
+// if the run is not open.
+func (q *Queue) changeRun(ctx context.Context, run string, change func(old *openRun) (openRun, error)) (openRun, error) {
+	for range swapTries {
+		old, revision, err := q.readRun(ctx, run)
+		var next openRun
+		switch {
+		case err == nil:
+			next, err = change(&old)
+		case errors.Is(err, queue.ErrUnknownRun):
+			next, err = change(nil)
+		}
+		if err != nil {
+			return openRun{}, err
+		}
+		value, err := json.Marshal(next)
+		if err != nil {
+			return openRun{}, err
+		}
+		_, err = q.swap(ctx, "$KV."+runsBucket+"."+run, value, revision)
+		if err == nil {
+			return next, nil
+		}
+		if !isConflict(err) {
+			return openRun{}, err
+		}
+	}
+	return openRun{}, fmt.Errorf("change run %s: others were faster %d times: %w", run, swapTries, queue.ErrUnreachable)
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tidemill/tidemill/runtime"
+)
+
+// checkPath accepts a path that is relative and has no "..", and returns it cleaned.
+func checkPath(p string) (string, error) {
+	switch {
+	case p == "":
+		return ".", nil
+	case strings.HasPrefix(p, "/"):
+		return "", &runtime.PathError{Path: p, Reason: "is absolute: want one relative to the place"}
+	case slices.Contains(strings.Split(p, "/"), ".."):
+		return "", &runtime.PathError{Path: p, Reason: `has "..": want one that stays inside its place`}
+	case strings.Contains(p, "\x00"):
+		return "", &runtime.PathError{Path: p, Reason: "has a NUL byte"}
+	}
+	return path.Clean(p), nil
+}
+
+func checkPlace(p runtime.Place) error {
+	if slices.Contains(runtime.Places, p) {
+		return nil
+	}
+	return &runtime.PathError{Path: string(p), Reason: "is no place"}
+}
+
+// openWalk opens a directory by a path, step by step, following no symlink. The
+// caller closes it. A step that can't be taken is [runtime.ErrNotExist], or a
+// [runtime.PathError] where something else is in the way.
+func openWalk(dir *os.File, rel string, force bool) (*os.File, error) {
+	at, err := openDirAt(dir, ".")
+	if err != nil || rel == "." {
+		return at, err
+	}
+	steps := strings.Split(rel, "/")
+	for i, step := range steps {
+		next, err := openStep(at, step, force)
+		at.Close()
+		if err != nil {
+			return nil, walkError(path.Join(steps[:i+1]...), err)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func openStep(at *os.File, step string, force bool) (*os.File, error) {
+	open := openDirAt
+	if force {
+		open = openForced
+	}
+	next, err := open(at, step)
+	if err == nil {
+		return next, nil
+	}
+	// What opening says about a symlink differs between systems.
+	if st, statErr := statAt(at, step); statErr == nil && kindOf(st) == unix.S_IFLNK {
+		return nil, unix.ELOOP
+	}
+	return nil, err
+}
+
+func walkError(at string, err error) error {
+	switch {
+	case errors.Is(err, unix.ELOOP):
+		return &runtime.PathError{Path: at, Reason: "is a symlink"}
+	case errors.Is(err, unix.EXDEV):
+		return &runtime.PathError{Path: at, Reason: "is on another mount"}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("%s: %w", at, runtime.ErrNotExist)
+	}
+	return err
+}
+
+// openPlace opens a place for reading.
+func (s *Sandbox) openPlace(p runtime.Place) (*os.File, error) {
+	if p != runtime.Workdir {
+		return openWalk(s.estate.lock, sidePlaces[p], true)
+	}
+	dir, err := s.estate.work.Open(".")
+	if errors.Is(err, fs.ErrPermission) { // by a program inside
+		if err := s.estate.work.Chmod(".", 0o700); err != nil {
+			return nil, err
+		}
+		return s.estate.work.Open(".")
+	}
+	return dir, err
+}
+
+// makePlace makes a place where it is missing, or anew, and opens it for writing.
+func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*os.Root, error) {
+	if p == runtime.Workdir {
+		if fresh {
+			return nil, &runtime.PathError{Path: string(p), Reason: "can't be made fresh"}
+		}
+		return s.estate.work.OpenRoot(".")
+	}
+	parent, base := path.Split(sidePlaces[p])
+	parent = path.Clean(parent)
+	if parent != "." {
+		if err := s.makeParent(ctx, parent, fresh); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := openWalk(s.estate.lock, parent, true)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if fresh {
+		if err := removeAt(ctx, dir, base); err != nil {
+			return nil, err
+		}
+	}
+	err = unix.Mkdirat(int(dir.Fd()), base, 0o755)
+	if err != nil && (fresh || !errors.Is(err, unix.EEXIST)) {
+		return nil, fmt.Errorf("make %s: %w", s.Path(p), err)
+	}
+	// It is a directory, no symlink, and can be opened.
+	place, err := openStep(dir, base, true)
+	if err != nil {
+		return nil, walkError(sidePlaces[p], err)
+	}
+	place.Close()
+	return s.estate.side.OpenRoot(sidePlaces[p])
+}
+
+// makeParent makes the directory that several places share. What a program put in its
+// way goes, if the place is to be fresh.
+func (s *Sandbox) makeParent(ctx context.Context, parent string, fresh bool) error {
+	dir := s.estate.lock
+	st, err := statAt(dir, parent)
+	if err == nil && kindOf(st) != unix.S_IFDIR {
+		if !fresh {
+			return &runtime.PathError{Path: parent, Reason: "is not a directory any more"}
+		}
+		err = errors.Join(removeAt(ctx, dir, parent), fs.ErrNotExist)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := unix.Mkdirat(int(dir.Fd()), parent, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("make %s: %w", parent, err)
+		}
+		return nil
+	}
+	return err
+}

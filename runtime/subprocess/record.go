@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subprocess
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tidemill/tidemill/runtime"
+)
+
+// identity tells a directory from another one that has its name. Birth is in
+// nanoseconds, 0 where the file system has none.
+type identity struct {
+	Inode uint64 `json:"inode"`
+	Birth int64  `json:"birth,omitempty"`
+}
+
+// record says whose a sandbox is. It is complete before the sandbox is published and
+// never changes.
+type record struct {
+	Version int            `json:"version"`
+	Store   string         `json:"store"`
+	Name    string         `json:"name"`
+	Nonce   string         `json:"nonce"`
+	PID     int            `json:"pid"` // for people: the lock is what tells whether the owner lives
+	Created time.Time      `json:"created"`
+	Workdir identity       `json:"workdir"`
+	Labels  runtime.Labels `json:"labels"`
+}
+
+const (
+	recordVersion = 1
+	recordMax     = 1 << 20
+)
+
+func (r record) write(side *os.Root) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := side.OpenFile(recordName, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// readRecord reads the record of a side directory. Programs inside may have changed
+// it, so nothing in it is used as a path.
+func readRecord(side *os.File, name string) (record, error) {
+	f, err := openFileAt(side, recordName)
+	if err != nil {
+		return record{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, recordMax))
+	if err != nil {
+		return record{}, err
+	}
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return record{}, fmt.Errorf("owner record of %s: %w", name, err)
+	}
+	if r.Version != recordVersion || r.Name != name || r.Store == "" || r.Nonce == "" {
+		return record{}, fmt.Errorf("owner record of %s: not one that we wrote", name)
+	}
+	return r, nil
+}
+
+// proof goes into the handle.
+func proof(side identity, nonce string) string {
+	return fmt.Sprintf("%d.%d.%s", side.Inode, side.Birth, nonce)
+}
+
+// lockSide takes the lock of a side directory if nobody has it.
+func lockSide(side *os.File, how int) (bool, error) {
+	for {
+		switch err := unix.Flock(int(side.Fd()), how|unix.LOCK_NB); {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return false, nil
+		default:
+			return false, fmt.Errorf("lock %s: %w", side.Name(), err)
+		}
+	}
+}
+
+// unlockSide is more than closing: a child that is being forked may have a copy of
+// the descriptor for a moment, and with it the lock.
+func unlockSide(side *os.File) {
+	_ = unix.Flock(int(side.Fd()), unix.LOCK_UN)
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidemill/tidemill/runtime"
+)
+
+// Sandbox is a directory of this machine in which commands run.
+type Sandbox struct {
+	cfg    Config
+	reap   *reaper
+	estate *estate
+	env    map[string]string // of every command
+	groups groups
+	serial atomic.Int64 // of commands
+
+	life context.Context // ends with the cause ErrClosed
+	end  context.CancelCauseFunc
+
+	closing sync.Mutex // held by Close
+	mu      sync.Mutex
+	closed  bool // nothing begins any more
+	gone    bool // everything is removed
+	busy    int  // calls that use the estate
+	idle    chan struct{}
+}
+
+var (
+	_ runtime.Sandbox = (*Sandbox)(nil)
+	_ runtime.Ingress = (*Sandbox)(nil)
+)
+
+func newSandbox(rt *Runtime, e *estate, spec runtime.Spec) *Sandbox {
+	s := &Sandbox{cfg: rt.cfg, reap: rt.claims.reap, estate: e}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	s.env = baseEnv(rt.cfg.Path, s.Path(runtime.Workdir), filepath.Join(s.sidePath(), tmpName))
+	maps.Copy(s.env, spec.Env)
+	return s
+}
+
+// Name returns the base name of the workdir.
+func (s *Sandbox) Name() string { return s.estate.Name }
+
+// Handle names the workdir, with proof.
+func (s *Sandbox) Handle() runtime.Handle { return s.estate.handle(s.cfg.Root) }
+
+// Path returns where a place is on this machine.
+func (s *Sandbox) Path(p runtime.Place) string {
+	if p == runtime.Workdir {
+		return filepath.Join(s.cfg.Root, s.estate.Name)
+	}
+	return filepath.Join(s.sidePath(), sidePlaces[p])
+}
+
+func (s *Sandbox) sidePath() string { return filepath.Join(s.cfg.Root, s.estate.Name+sideSuffix) }
+
+// enter is called before the estate is used, and refuses when that is over; leave is
+// called after it.
+func (s *Sandbox) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("sandbox %s: %w", s.estate.Name, runtime.ErrClosed)
+	}
+	s.busy++
+	return nil
+}
+
+func (s *Sandbox) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy--; s.busy == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
+}
+
+// bind returns a context that ends with the sandbox as well.
+func (s *Sandbox) bind(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// EndProcesses kills everything that commands started, commands that still run
+// included.
+func (s *Sandbox) EndProcesses(ctx context.Context) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups); err != nil {
+		return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
+	}
+	return nil
+}
+
+// SetPhase has nothing to switch: every phase has the network of the host.
+func (s *Sandbox) SetPhase(_ context.Context, p runtime.Phase) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	switch p {
+	case runtime.Setup, runtime.Agent, runtime.Grade:
+		return nil
+	}
+	return fmt.Errorf("phase %q: want %s, %s or %s", p, runtime.Setup, runtime.Agent, runtime.Grade)
+}
+
+// Endpoint returns the port on the loopback, which the sandbox shares with the worker.
+func (s *Sandbox) Endpoint(_ context.Context, service string, port int) (string, error) {
+	if err := s.enter(); err != nil {
+		return "", err
+	}
+	defer s.leave()
+	if err := checkService(service); err != nil {
+		return "", err
+	}
+	if port < 1 || port > 65535 {
+		return "", fmt.Errorf("port %d: want 1 to 65535", port)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
+}
+
+// Evidence is empty: there are no services.
+func (s *Sandbox) Evidence(context.Context, int) (runtime.Evidence, error) {
+	if err := s.enter(); err != nil {
+		return runtime.Evidence{}, err
+	}
+	defer s.leave()
+	return runtime.Evidence{}, nil
+}
+
+// Alive tells whether the workdir and the side directory are where they should be, and
+// are the ones that we made.
+func (s *Sandbox) Alive(context.Context) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	return s.alive()
+}
+
+func (s *Sandbox) alive() error {
+	root, err := rootOf(s.cfg.Root)
+	if err != nil {
+		return fmt.Errorf("sandbox %s: %w: %w", s.estate.Name, runtime.ErrLost, err)
+	}
+	defer root.Close()
+	for base, want := range map[string]identity{
+		s.estate.Name: s.estate.Workdir, s.estate.Name + sideSuffix: s.estate.identity,
+	} {
+		same, err := isIdentity(root, base, want)
+		if err != nil {
+			return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
+		}
+		if !same {
+			return fmt.Errorf("sandbox %s: %w: %s was removed or replaced", s.estate.Name, runtime.ErrLost, base)
+		}
+	}
+	return nil
+}
+
+// Close ends what runs, removes what is there, and gives the name up. What it could
+// not remove it says, and a further Close tries again.
+func (s *Sandbox) Close(ctx context.Context) error {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.gone {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.cfg.CloseTimeout, errBudget)
+	defer cancel()
+
+	s.mu.Lock()
+	s.closed = true
+	var idle chan struct{}
+	if s.busy > 0 {
+		if s.idle == nil {
+			s.idle = make(chan struct{})
+		}
+		idle = s.idle
+	}
+	s.mu.Unlock()
+	s.end(runtime.ErrClosed)
+
+	if err := s.close(ctx, idle); err != nil {
+		return fmt.Errorf("close sandbox %s: %w", s.estate.Name, err)
+	}
+	s.gone = true
+	return nil
+}
+
+func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
+	killed := s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups)
+	if idle != nil {
+		select {
+		case <-idle:
+			// A command that was just being started when we looked.
+			killed = errors.Join(killed, s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups))
+		case <-ctx.Done():
+			return errors.Join(killed, fmt.Errorf("calls are still running in it: %w", context.Cause(ctx)))
+		}
+	}
+	root, err := rootOf(s.cfg.Root)
+	if err != nil {
+		return errors.Join(killed, err)
+	}
+	defer root.Close()
+	if err := errors.Join(killed, s.estate.demolish(ctx, root, s.estate.Name+sideSuffix)); err != nil {
+		return err
+	}
+	s.groups.close()
+	s.estate.release()
+	return nil
+}
