@@ -11,7 +11,7 @@ GO         ?= go
 FUZZ_TIME  ?= 30s
 BENCH_TIME ?= 1s
 RUN_FILE   ?= examples/quickstart/run.yaml
-HUMANEVAL  ?= $(or $(TIDEMILL_CASES),../shared/cases)/humaneval/HumanEval.jsonl.gz
+export HUMANEVAL ?= $(abspath $(or $(TIDEMILL_CASES),../shared/cases)/humaneval/HumanEval.jsonl.gz)
 
 # The version comes from git where there is a checkout with git; else the binaries
 # fall back to what the go command recorded in them.
@@ -115,7 +115,14 @@ check-full: check verify ## check, and: verify, fuzzing for 10s a target, benchm
 
 .PHONY: humaneval
 humaneval: ## Run all of HumanEval with the oracle and with nop, where the data set is (HUMANEVAL=…)
-	@echo "placeholder"
+	@if [ ! -f "$(HUMANEVAL)" ]; then echo "skipped: no data set at $(HUMANEVAL)"; exit 0; fi; \
+	log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	for want in 'oracle 100.0%' 'nop 0.0%'; do \
+	  set -- $$want; \
+	  $(GO) run ./cmd/tidemill run --data results/humaneval --max-tasks 5 examples/humaneval/run-$$1.yaml 2>"$$log" | tee /dev/stderr | \
+	    grep "n 328  scored 328  success $$2 " >/dev/null || \
+	    { tail -n 5 "$$log"; echo "HumanEval with $$1: want 328 trials, all scored, success $$2"; exit 1; }; \
+	done
 
 .PHONY: clean
 clean: ## Remove what was built; results/ stays

@@ -24,7 +24,12 @@ type IndexEntry struct {
 	Path   string `json:"path"` // relative to the attempt's files, escaped; see [EscapeName]
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
+	// Name is set if the path had to be shortened: the path that it would have been.
+	Name string `json:"name,omitempty"`
 }
+
+// RealName returns the name that the file was given, unescaped.
+func (e IndexEntry) RealName() (string, error) { return UnescapeName(cmp.Or(e.Name, e.Path)) }
 
 // ParseIndex reads index.json and refuses one that no writer of bundles would have
 // written.
@@ -60,6 +65,8 @@ func (e IndexEntry) check() error {
 		return fmt.Errorf("path of a file: %w", err)
 	case e.Path == IndexName:
 		return fmt.Errorf("%s lists itself", IndexName)
+	case e.Name != "" && (e.Name == e.Path || shortenName(e.Name) != e.Path):
+		return fmt.Errorf("file %q: its name %.200q has another path", e.Path, e.Name)
 	case e.Size < 0:
 		return fmt.Errorf("file %q: size %d is negative", e.Path, e.Size)
 	case !isHex(e.SHA256, 64):

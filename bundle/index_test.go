@@ -23,6 +23,7 @@ func TestParseIndexRefuses(t *testing.T) {
 		{"not a number", entry("x", `"1"`, sum), "size"},
 		{"short sum", entry("x", "1", "00"), "64 hex"},
 		{"upper sum", entry("x", "1", strings.Repeat("A", 64)), "64 hex"},
+		{"wrong name", `{"path":"x","size":1,"sha256":"` + sum + `","name":"y"}`, "another path"},
 		{"twice", entry("x", "1", sum) + "," + entry("x", "1", sum), "once"},
 		{"unsorted", entry("y", "1", sum) + "," + entry("x", "1", sum), "order"},
 	} {

@@ -106,7 +106,7 @@ func TestEscapeName(t *testing.T) {
 	if back, err := bundle.UnescapeName(got); back != "artifacts/.cache/mein Bild.png" || err != nil {
 		t.Errorf("and back: %q, error %v", back, err)
 	}
-	for _, name := range []string{"", "/etc/passwd", "a//b", "a/", "../a", "a/../b", "./a", ".", "..", strings.Repeat("x", 601)} {
+	for _, name := range []string{"", "/etc/passwd", "a//b", "a/", "../a", "a/../b", "./a", ".", ".."} {
 		if got, err := bundle.EscapeName(name); !errors.Is(err, bundle.ErrInvalidKey) {
 			t.Errorf("%.20q became %.20q, error %v; want %v", name, got, err, bundle.ErrInvalidKey)
 		}

@@ -78,7 +78,7 @@ func parseLogLine(line []byte) (LogRecord, error) {
 	switch rec.Stream = LogStream(line[0]); rec.Stream {
 	case LogStdout, LogStderr, LogMarker:
 	default:
-		return rec, fmt.Errorf("stream %q, want o, e or !", line[0])
+		return rec, fmt.Errorf("want o, e or ! for the stream, not %q", line[0])
 	}
 	switch line[1] {
 	case ' ':

@@ -21,7 +21,7 @@ func TestReadLogRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                     "want a stream",
 		"o":                    "want a stream",
-		"x  0.000 y":           "stream 'x'",
+		"x  0.000 y":           "not 'x'",
 		"o- 0.000 y":           "flag '-'",
 		"o +0.000 y":           "want a stream",
 		"o  0.00 y":            "time",

@@ -8,29 +8,46 @@ import (
 	"strings"
 )
 
-// MaxName is how long the name of a bundle's file may be when escaped; with what
-// stands before it in a key it stays below the 900 bytes of a key.
+// MaxName is how long the path of a bundle's file may be; with what stands before it in
+// a key it stays below the 900 bytes of a key.
 const MaxName = 600
 
 // EscapeName makes the slash-separated, relative name of a file the path that a bundle
 // lists and stores it under: each segment goes through [EscapeSegment]. Any bytes may
 // stand in a segment, but not "." or "..", which would mean another place.
+//
+// A path that would be longer than [MaxName] becomes the first segment and a hash; the
+// index then holds the name too, see [IndexEntry.RealName].
 func EscapeName(name string) (string, error) {
+	_, path, err := escapeName(name)
+	return path, err
+}
+
+func escapeName(name string) (full, path string, err error) {
 	segs := strings.Split(name, "/")
 	for i, seg := range segs {
 		if seg == "" || seg == "." || seg == ".." {
-			return "", fmt.Errorf("%w: file name %q: want a relative path without empty, . and .. segments", ErrInvalidKey, name)
+			return "", "", fmt.Errorf("%w: file name %.200q: want a relative path without empty, . and .. segments", ErrInvalidKey, name)
 		}
 		segs[i] = EscapeSegment(seg)
 	}
-	path := strings.Join(segs, "/")
-	if len(path) > MaxName {
-		return "", fmt.Errorf("%w: file name %.60q…: %d bytes when escaped, want at most %d", ErrInvalidKey, name, len(path), MaxName)
-	}
-	return path, nil
+	full = strings.Join(segs, "/")
+	return full, shortenName(full), nil
 }
 
-// UnescapeName undoes EscapeName.
+// shortenName keeps an escaped name below the limit. No escaped segment starts with ~~.
+func shortenName(full string) string {
+	if len(full) <= MaxName {
+		return full
+	}
+	top, _, _ := strings.Cut(full, "/")
+	if len(top) > MaxName/2 {
+		top = "long"
+	}
+	return top + "/~~" + hexSum([]byte(full))
+}
+
+// UnescapeName undoes EscapeName, where the path isn't that of a long name.
 func UnescapeName(path string) (string, error) {
 	segs := strings.Split(path, "/")
 	for i, seg := range segs {

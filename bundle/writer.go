@@ -53,7 +53,7 @@ func NewWriter(dir string) (*Writer, error) {
 // Create starts a file of the bundle; closing it ends it. The name is the file's real
 // one, with any bytes in it, and is escaped here: see [EscapeName].
 func (w *Writer) Create(name string) (io.WriteCloser, error) {
-	path, err := EscapeName(name)
+	full, path, err := escapeName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,11 @@ func (w *Writer) Create(name string) (io.WriteCloser, error) {
 		w.finish(path, nil)
 		return nil, fmt.Errorf("bundle: %w", err)
 	}
-	return &bundleFile{w: w, path: path, f: f, sum: sha256.New()}, nil
+	b := &bundleFile{w: w, f: f, sum: sha256.New(), entry: IndexEntry{Path: path}}
+	if full != path {
+		b.entry.Name = full
+	}
+	return b, nil
 }
 
 // WriteFile adds a file in one go.
@@ -160,18 +164,17 @@ func createFile(path string) (*os.File, error) {
 
 // bundleFile hashes what is written to it, so that sealing reads nothing again.
 type bundleFile struct {
-	w    *Writer
-	path string
-	f    *os.File
-	sum  hash.Hash
-	size int64
-	done bool
+	w     *Writer
+	f     *os.File
+	sum   hash.Hash
+	entry IndexEntry
+	done  bool
 }
 
 func (b *bundleFile) Write(p []byte) (int, error) {
 	n, err := b.f.Write(p)
 	b.sum.Write(p[:n])
-	b.size += int64(n)
+	b.entry.Size += int64(n)
 	return n, err
 }
 
@@ -183,7 +186,8 @@ func (b *bundleFile) Close() error {
 	}
 	b.done = true
 	err := b.f.Close()
-	b.w.finish(b.path, &IndexEntry{Path: b.path, Size: b.size, SHA256: hex.EncodeToString(b.sum.Sum(nil))})
+	b.entry.SHA256 = hex.EncodeToString(b.sum.Sum(nil))
+	b.w.finish(b.entry.Path, &b.entry)
 	return err
 }
 

@@ -55,9 +55,9 @@ func TestSeal(t *testing.T) {
 		sum += e.Size
 	}
 	want := []string{
-		"artifacts/" + strings.Repeat("~C3~A4", 90),
 		"artifacts/empty",
 		"artifacts/~2Ecache/mit~20Leerzeichen",
+		"artifacts/" + strings.Repeat("~C3~A4", 90),
 		"artifacts/~FF~00~0A/~2E.x",
 		"grade.yaml",
 		"logs/agent.log",
@@ -85,6 +85,57 @@ func TestSeal(t *testing.T) {
 	}
 	if e, ok := ix.Find("logs"); ok {
 		t.Errorf("found %+v", e)
+	}
+}
+
+// TestLongNames: no name that a file system holds is too long for a bundle.
+func TestLongNames(t *testing.T) {
+	w, err := bundle.NewWriter(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := strings.Repeat("ф", 127)
+	names := []string{
+		"artifacts/" + strings.Repeat("x", 255) + "/" + strings.Repeat("y", 255),
+		"artifacts/" + wide,
+		"artifacts/" + wide + "/" + wide,
+		"artifacts/" + strings.Repeat("deep/", 800) + "end",
+		wide,
+	}
+	for _, name := range names {
+		if err := w.WriteFile(name, []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sealed, err := w.Seal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := memstore.New()
+	prefix := bundle.Keys{Run: strings.Repeat("r", 63)}.AttemptFiles(strings.Repeat("t", 200), 99_999, 999)
+	if err := bundle.Upload(t.Context(), s, prefix, sealed, 4); err != nil {
+		t.Fatal(err)
+	}
+	ix, err := bundle.Verify(t.Context(), s, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, e := range ix.Files {
+		name, err := e.RealName()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = true
+		body, err := os.ReadFile(filepath.Join(sealed.Dir, bundle.LocalPath(e.Path)))
+		if err != nil || string(body) != name {
+			t.Errorf("%.40q holds %.40q, error %v", name, body, err)
+		}
+	}
+	for _, name := range names {
+		if !got[name] {
+			t.Errorf("%.40q isn't in the index", name)
+		}
 	}
 }
 

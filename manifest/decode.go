@@ -152,10 +152,9 @@ func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, entry string) {
 	d.pairs(n, entry, "keys and values", func(key, val *yaml.Node) {
 		i := slices.Index(fields, key.Value)
 		if i < 0 || key.Value == "" {
-			known := slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == "" })
 			d.c.add(Problem{
 				Line: key.Line, Col: key.Column, Entry: join(entry, key.Value),
-				Text: "unknown key", Fix: suggest(key.Value, known),
+				Text: "unknown key", Fix: suggest(key.Value, fields),
 			})
 			return
 		}

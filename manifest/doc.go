@@ -8,10 +8,11 @@
 //	Load           run file, variables and matrix expanded     []*Run
 //	OpenPack       a pack's directory, checked                 *Pack
 //	Pack.Tasks     its tasks, streamed                          iter of TaskRef
-//	Archive        the deterministic archive of a directory     sha256
+//	Pack.Archive   the pack as a worker gets it                 sha256
+//	Archive        the same for any directory (agent.files)     sha256
 //	Pack.Task      one task with its files and commands         *Task
 //
-// The producer uses the first four; a worker unpacks an archive by its digest
+// The producer uses the first five; a worker unpacks an archive by its digest
 // ([Unpack]), opens it with the same OpenPack and asks for single tasks.
 //
 // # Errors

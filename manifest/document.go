@@ -37,7 +37,7 @@ func readDocument(c *collector, data []byte) *yaml.Node {
 		c.add(Problem{Line: 1, Text: "is empty", Fix: "write keys and values, such as version: 1"})
 		return nil
 	} else if err != nil {
-		c.add(syntaxProblem(err))
+		c.add(syntaxProblem(err, data))
 		return nil
 	}
 	var more yaml.Node
@@ -45,7 +45,7 @@ func readDocument(c *collector, data []byte) *yaml.Node {
 		c.add(Problem{Line: more.Line, Text: "a second document begins here", Fix: "write one document per file"})
 		return nil
 	} else if !errors.Is(err, io.EOF) {
-		c.add(syntaxProblem(err))
+		c.add(syntaxProblem(err, data))
 		return nil
 	}
 	r := resolver{c: c, left: maxNodes}
@@ -70,12 +70,17 @@ func decodeNode(dec *yaml.Decoder, n *yaml.Node) (err error) {
 	return dec.Decode(n)
 }
 
-func syntaxProblem(err error) Problem {
+func syntaxProblem(err error, data []byte) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	p := Problem{Text: "not valid YAML: " + text}
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		p.Line, _ = strconv.Atoi(m[1])
 		p.Text = "not valid YAML: " + strings.TrimPrefix(text, m[0])
+		lines := bytes.SplitN(data, []byte("\n"), p.Line+2)
+		// The parser names the line where it began to be lost, or the one before.
+		if at := min(max(p.Line-1, 0), len(lines)); bytes.Contains(bytes.Join(lines[at:min(at+2, len(lines))], nil), []byte("${")) {
+			p.Fix = `inside [] and {} a variable needs quotes: "${NAME}"`
+		}
 	}
 	return p
 }

@@ -116,9 +116,10 @@ func escape(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '$' {
-			if m := reference.FindString(s[i:]); strings.HasPrefix(m, "${"+trialPrefix) {
-				out.WriteString(m)
-				i += len(m) - 1
+			m := reference.FindStringSubmatch(s[i:])
+			if m != nil && strings.HasPrefix(m[1], trialPrefix) && !strings.Contains(m[3], "${") {
+				out.WriteString(m[0])
+				i += len(m[0]) - 1
 				continue
 			}
 			out.WriteByte('$')

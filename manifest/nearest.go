@@ -11,14 +11,15 @@ import (
 // suggest returns what to say about a word that isn't in the list: the nearest one,
 // or all that there are.
 func suggest(word string, known []string) string {
+	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
 	if n := nearest(word, known); n != "" {
 		return "did you mean " + n + "?"
 	}
 	if len(known) == 0 {
 		return ""
 	}
-	sorted := slices.Sorted(slices.Values(known))
-	return "known here: " + strings.Join(sorted, ", ")
+	slices.Sort(known)
+	return "known here: " + strings.Join(slices.Compact(known), ", ")
 }
 
 // nearest returns the known word that takes the fewest edits, or "" when none is

@@ -5,16 +5,12 @@ package manifest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"reflect"
-
-	"gopkg.in/yaml.v3"
 )
 
 // Where an archive has a dataset that can't stay where it is. The name is always the
@@ -122,70 +118,4 @@ func (p *Pack) rewritten(move bool) (entry, error) {
 		name: packFileName, mode: 0o644, size: int64(len(data)),
 		open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
 	}, nil
-}
-
-// marshalPack writes a pack file that reads as this one. It reads it again, because
-// text can be of a kind that YAML can't hold as it is.
-func marshalPack(spec packFile) ([]byte, error) {
-	data, err := yaml.Marshal(escaped(reflect.ValueOf(spec)).Interface())
-	if err != nil {
-		return nil, err
-	}
-	c := newCollector(packFileName)
-	var again Pack
-	if root := readDocument(c, data); root != nil {
-		x := newExpander(c, LoadOptions{}, nil)
-		x.tree(root, "")
-		newDecoder(x).decode(root, reflect.ValueOf(&again.spec).Elem(), "")
-	}
-	if err := c.err(); err != nil {
-		return nil, fmt.Errorf("can't be written with its variables filled in: %w", err)
-	}
-	twice, err := yaml.Marshal(escaped(reflect.ValueOf(again.spec)).Interface())
-	if err == nil && !bytes.Equal(data, twice) {
-		err = errors.New("can't be written with its variables filled in")
-	}
-	return data, err
-}
-
-// escaped copies a value, with [escape] applied to every text in it but the keys.
-func escaped(v reflect.Value) reflect.Value {
-	out := reflect.New(v.Type()).Elem()
-	out.Set(v)
-	switch v.Kind() {
-	case reflect.String:
-		out.SetString(escape(v.String()))
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			break
-		}
-		inner := escaped(v.Elem())
-		if v.Kind() == reflect.Pointer {
-			out.Set(reflect.New(v.Type().Elem()))
-			out.Elem().Set(inner)
-		} else {
-			out.Set(inner)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			out.Field(i).Set(escaped(v.Field(i)))
-		}
-	case reflect.Slice:
-		if v.IsNil() {
-			break
-		}
-		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		for i := range v.Len() {
-			out.Index(i).Set(escaped(v.Index(i)))
-		}
-	case reflect.Map:
-		if v.IsNil() {
-			break
-		}
-		out.Set(reflect.MakeMap(v.Type()))
-		for k, item := range v.Seq2() {
-			out.SetMapIndex(k, escaped(item))
-		}
-	}
-	return out
 }

@@ -28,7 +28,7 @@ func (p *Pack) checkTemplates(d *decoder) {
 	}
 }
 
-var templateLine = regexp.MustCompile(`^template: [^:]*:(\d+:)?(\d+:)? `)
+var templateLine = regexp.MustCompile(`^template: [^:]*:(\d+:)?(\d+:)? (executing "[^"]*" )?`)
 
 // template parses a template and finds fields that the agent doesn't get.
 func (p *Pack) template(d *decoder, entry, text string) *template.Template {

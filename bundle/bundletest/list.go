@@ -3,10 +3,14 @@
 package bundletest
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tidemill/tidemill/bundle"
 )
 
@@ -60,6 +64,48 @@ func testListEmpty(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	wantKeys(t, s, "")
+}
+
+// testListDirs holds for stores with and without the ability.
+func testListDirs(t *testing.T, h Harness) {
+	s := h.open(t)
+	long := strings.Repeat("l", 450)
+	for _, key := range []string{"runs/a/run.yaml", "runs/a/deep/er", "runs/b/x", "runs/file", "runs/ab/x", "runs/" + long + "/x", "runs/gone/x", "other/x"} {
+		mustCreate(t, s, key, "x")
+	}
+	if err := s.Delete(t.Context(), "runs/gone/x"); err != nil {
+		t.Fatal(err)
+	}
+	for prefix, want := range map[string][]string{
+		"":            {"other", "runs"},
+		"runs/":       {"a", "ab", "b", long},
+		"runs/a/":     {"deep"},
+		"runs/b/":     nil,
+		"runs/file/":  nil,
+		"runs/never/": nil,
+	} {
+		var got []string
+		for name, err := range bundle.Dirs(t.Context(), s, prefix) {
+			if err != nil {
+				t.Fatalf("directories below %q: %v", prefix, err)
+			}
+			got = append(got, name)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("directories below %q (-want +got):\n%s", prefix, diff)
+		}
+	}
+	for range bundle.Dirs(t.Context(), s, "runs/") {
+		break
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var last error
+	for _, err := range bundle.Dirs(ctx, s, "runs/") {
+		last = err
+	}
+	wantErr(t, last, context.Canceled, "directories")
 }
 
 func testListEarlyBreak(t *testing.T, h Harness) {

@@ -99,6 +99,7 @@ func Run(t *testing.T, h Harness) {
 		{"GetRange/Edges", testGetRange},
 		{"List/Prefixes", testListPrefixes},
 		{"List/Empty", testListEmpty},
+		{"List/Dirs", testListDirs},
 		{"List/EarlyBreak", testListEarlyBreak},
 		{"List/NoLeftovers", testListNoLeftovers},
 		{"List/Many", testListMany},

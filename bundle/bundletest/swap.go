@@ -5,6 +5,7 @@ package bundletest
 import (
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"strconv"
 	"testing"
 
@@ -107,7 +108,7 @@ func testSwapRace(t *testing.T, h Harness) {
 func testSwapCounter(t *testing.T, h Harness) {
 	stores := h.handles(t)
 	mustCreate(t, stores[0], "n", "0")
-	const writers, each = 8, 5
+	const writers, each = 8, 10
 	race(writers, func(i int) {
 		s := stores[i%len(stores)]
 		for range each {
@@ -131,6 +132,7 @@ func increment(t *testing.T, s bundle.Store, key string) error {
 		if err := errors.Join(err, r.Close()); err != nil {
 			return err
 		}
+		goruntime.Gosched() // let the others read the same
 		_, err = s.Swap(t.Context(), key, info.Version, []byte(strconv.Itoa(n+1)))
 		if !errors.Is(err, bundle.ErrChanged) {
 			return err

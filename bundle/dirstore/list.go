@@ -85,10 +85,8 @@ func (w walk) entry(dir, key string, e fs.DirEntry) error {
 	if !e.IsDir() {
 		return w.file(path, key+name, e)
 	}
-	// A directory that ends in + holds the rest of a long segment. (A stranger's makes
-	// keys that no such segment makes, or that can't be any.)
 	sub := key + name + "/"
-	if cut, long := strings.CutSuffix(name, "+"); long && bundle.LocalPath(cut+"x") == filepath.Join(name, "x") {
+	if cut, ok := beginsLong(name); ok {
 		sub = key + cut
 	}
 	if !strings.HasPrefix(sub, w.prefix) && !strings.HasPrefix(w.prefix, sub) {

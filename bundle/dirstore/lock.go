@@ -13,12 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shards is how many locks there are. Keys share them.
-const shards = 64
-
 // locks makes replacing and deleting one key exclusive, between goroutines and between
-// processes. A lock is a byte of one file; the kernel lets go of it when its process
-// dies.
+// processes. Keys share a number of locks in one file; the kernel lets go of a lock when
+// its process dies.
 type locks struct {
 	file *os.File
 	// turn is for the goroutines of this process, which the kernel doesn't tell apart;
@@ -69,20 +66,6 @@ func (l *locks) lock(ctx context.Context, n int64) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// set locks or unlocks a byte for this opening of the file. (The older kind of lock
-// belongs to the process, which loses it when it closes any opening.)
-func (l *locks) set(n int64, kind int16) error {
-	raw, err := l.file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var lockErr error
-	err = raw.Control(func(fd uintptr) {
-		lockErr = unix.FcntlFlock(fd, unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: n, Len: 1})
-	})
-	return errors.Join(err, lockErr)
 }
 
 func (l *locks) close() error {

@@ -24,7 +24,6 @@ var children = map[string]func(ctx context.Context, root string) error{
 	"put-loop":   childPutLoop,
 	"race":       childRace,
 	"count":      childCount,
-	"small-disk": childSmallDisk,
 }
 
 func TestMain(m *testing.M) {

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/dispatch"
 	"github.com/tidemill/tidemill/internal/report"
 	"github.com/tidemill/tidemill/manifest"
 )
@@ -31,7 +32,7 @@ type Config struct {
 }
 
 // Run writes the reports of a run and returns its aggregate. A run that isn't there is
-// an [UnknownRunError].
+// a [dispatch.UnknownRunError].
 func Run(ctx context.Context, c Config) (*report.Aggregate, error) {
 	agg, err := run(ctx, c)
 	if err != nil {
@@ -41,7 +42,7 @@ func Run(ctx context.Context, c Config) (*report.Aggregate, error) {
 }
 
 func run(ctx context.Context, c Config) (*report.Aggregate, error) {
-	rec, err := readRun(ctx, c.Store, c.RunID)
+	rec, err := dispatch.LoadRun(ctx, c.Store, c.RunID)
 	if err != nil {
 		return nil, err
 	}

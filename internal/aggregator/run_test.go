@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/bundle/memstore"
+	"github.com/tidemill/tidemill/internal/dispatch"
 	"github.com/tidemill/tidemill/internal/report"
 )
 
@@ -108,7 +109,7 @@ func TestUnknownRun(t *testing.T) {
 		c := r.config(t)
 		c.RunID = id
 		_, err := Run(t.Context(), c)
-		var unknown *UnknownRunError
+		var unknown *dispatch.UnknownRunError
 		if !errors.As(err, &unknown) || !cmp.Equal(unknown.Known, []string{"demo"}) || !strings.Contains(err.Error(), "demo") {
 			t.Errorf("run %.20q: %v, want an UnknownRunError that names demo", id, err)
 		}

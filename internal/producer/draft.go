@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -24,6 +23,7 @@ type Draft struct {
 
 	packs    []*manifest.Pack
 	archives map[string]string // file of each digest
+	parts    []partSum
 	tmp      string
 	opts     manifest.LoadOptions
 }
@@ -46,23 +46,49 @@ func NewDraft(ctx context.Context, run *manifest.Run, opts manifest.LoadOptions,
 	if err := d.pack(ctx); err != nil {
 		return nil, err
 	}
-	digest := manifest.NewDigest(run, d.Packs, d.AgentFiles)
-	parts := bundle.NewPlanWriter(bundle.PlanLimits{}, func(int, []byte, []bundle.PlanRow) error { return nil })
-	// A trial id has the same length whatever the run is called, so parts come out alike.
-	placeholder := func(string, int) string { return strings.Repeat("0", 32) }
-	tasks, err := d.walk(ctx, digest, placeholder, func(row bundle.PlanRow) error {
-		_, err := parts.Add(row)
+	if err := d.plan(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// plan makes the whole plan once without keeping it: what counts are its digest and
+// the sum of each part, by which the second pass knows that nothing changed.
+func (d *Draft) plan(ctx context.Context) (err error) {
+	digest := manifest.NewDigest(d.Run, d.Packs, d.AgentFiles)
+	parts := bundle.NewPlanWriter(bundle.PlanLimits{}, func(_ int, _ []byte, rows []bundle.PlanRow) error {
+		sum, err := sumPart(rows)
+		d.parts = append(d.parts, sum)
 		return err
 	})
+	ids := newIDs(d.Run.Packs)
+	defer func() { err = errors.Join(err, ids.set.Close()) }()
+	// A trial id has the same length whatever the run is called, so parts come out alike.
+	placeholder := func(int) string { return strings.Repeat("0", 32) }
+	tasks, err := d.walk(ctx, func(pack int, ref manifest.TaskRef) error {
+		if err := ids.add(pack, ref.ID); err != nil {
+			return err
+		}
+		digest.Add(ref.ID)
+		d.Packs[pack].Tasks++
+		return d.rows(parts, pack, ref, placeholder)
+	})
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if err := ids.finish(); err != nil {
+		return err
+	}
+	if tasks == 0 {
+		return fmt.Errorf("%s: no task is selected; check select.tasks and select.exclude against the ids in %s",
+			d.Run.File, baseNames(d.Run.Packs))
 	}
 	totals, err := parts.Finish()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.Plan = manifest.Plan{Digest: digest.Sum(), Tasks: tasks, Trials: totals.Rows, Parts: totals.Parts}
-	return d, nil
+	return nil
 }
 
 // Close removes the archives.
@@ -110,51 +136,4 @@ func (d *Draft) archive(write func(io.Writer) (string, error)) (sha string, err 
 	}
 	d.archives[sha] = f.Name()
 	return sha, nil
-}
-
-// walk streams the selected tasks of all packs, in order, as rows of the plan: all
-// trials of a task together. It returns the number of tasks.
-func (d *Draft) walk(ctx context.Context, digest *manifest.Digest, id func(task string, index int) string, add func(bundle.PlanRow) error) (int, error) {
-	sel := d.Run.Select
-	tasks := 0
-	seen := newIDSet(len(d.packs))
-	for i, p := range d.packs {
-		before := tasks
-		for ref, err := range p.Tasks(ctx) {
-			if err != nil {
-				return 0, err
-			}
-			if !sel.Match(ref.ID) || (sel.Limit > 0 && tasks >= sel.Limit) {
-				continue // the rest of the pack is still checked
-			}
-			if err := seen.add(ref.ID, d.Run.Packs[i]); err != nil {
-				return 0, err
-			}
-			tasks++
-			digest.Add(ref.ID)
-			for index := range d.Run.Repeats {
-				row := bundle.PlanRow{
-					TaskID: ref.ID, TrialIndex: index, TrialID: id(ref.ID, index), Pack: d.Packs[i].SHA256,
-					Offset: ref.Offset, Length: ref.Length, Dir: ref.Dir,
-				}
-				if err := add(row); err != nil {
-					return 0, err
-				}
-			}
-		}
-		d.Packs[i].Tasks = tasks - before
-	}
-	if tasks == 0 {
-		return 0, fmt.Errorf("%s: no task is selected; check select.tasks and select.exclude against the ids in %s",
-			d.Run.File, strings.Join(base(d.Run.Packs), ", "))
-	}
-	return tasks, nil
-}
-
-func base(paths []string) []string {
-	out := make([]string, len(paths))
-	for i, p := range paths {
-		out[i] = filepath.Base(p)
-	}
-	return out
 }

@@ -108,14 +108,14 @@ func (b *board) change() <-chan struct{} {
 	return b.changed
 }
 
-// purged returns up to where the run was purged.
+// purged returns up to where the run was purged; all of it, if it isn't open.
 func (b *board) purged(run string) uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.runs[run]; s != nil {
 		return s.Purged
 	}
-	return 0
+	return ^uint64(0)
 }
 
 // serves reports whether a request can be served from the run at all.
@@ -207,16 +207,20 @@ func (b *board) hold(run string, wait time.Duration) {
 	}
 }
 
-// touch marks a run as one that has jobs and room for them.
-func (b *board) touch(run string) {
+// touch marks a run as one that has jobs and room for them. It reports whether
+// the run is on the board.
+func (b *board) touch(run string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s := b.runs[run]; s != nil {
-		if s.Limits.MaxStartsPerSecond == 0 {
-			s.notUntil = time.Time{}
-		}
-		b.heat(s)
+	s := b.runs[run]
+	if s == nil {
+		return false
 	}
+	if s.Limits.MaxStartsPerSecond == 0 {
+		s.notUntil = time.Time{}
+	}
+	b.heat(s)
+	return true
 }
 
 // stir heats the run that was not asked for longest, so that the next round asks

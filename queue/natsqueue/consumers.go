@@ -83,7 +83,10 @@ func (q *Queue) restoreConsumer(ctx context.Context, run string) error {
 	}
 	r, err := q.getRun(ctx, run)
 	if errors.Is(err, queue.ErrUnknownRun) {
-		return nil // closed; the watch will tell
+		// Closed, or wiped with all the rest, and the watch did not tell.
+		q.board.remove(run)
+		q.readRunsAnew()
+		return nil
 	}
 	if err != nil {
 		return err

@@ -76,6 +76,7 @@ func (q *Queue) renewAll() {
 	}
 	ctx, cancel := context.WithTimeout(q.life, q.cfg.LeaseTTL)
 	defer cancel()
+	_ = q.book.refresh(ctx) // and with it the clock
 	var g errgroup.Group
 	g.SetLimit(renewers)
 	for _, l := range leases {

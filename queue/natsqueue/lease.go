@@ -122,7 +122,7 @@ func (l *lease) Extend(ctx context.Context) error {
 func (l *lease) prove(ctx context.Context, ending bool) error {
 	l.mine.Ending = ending
 	for range swapTries {
-		revision, err := l.q.writeLease(ctx, l.key, l.mine, l.revision)
+		revision, err := l.q.book.write(ctx, l.key, l.mine, l.revision)
 		if err == nil {
 			l.revision = revision
 			return nil
@@ -154,9 +154,9 @@ func (l *lease) prove(ctx context.Context, ending bool) error {
 	return fmt.Errorf("lease of %s: no swap in %d tries: %w", l.delivery.ID, swapTries, queue.ErrUnreachable)
 }
 
-// end proves the lease, puts in what has to be there before the job goes, removes
-// the job, and then the entry. The entry stays ours meanwhile: a call that broke
-// off can be repeated.
+// end proves the lease, puts in what has to be there before the job goes, and
+// removes the job. The entry stays ours meanwhile: a call that broke off can be
+// repeated.
 func (l *lease) end(ctx context.Context, first func(ctx context.Context) error) error {
 	if err := l.enter(ctx); err != nil {
 		return err
@@ -169,12 +169,16 @@ func (l *lease) end(ctx context.Context, first func(ctx context.Context) error) 
 		if err := first(ctx); err != nil {
 			return err
 		}
+		// However long that took: an ack is nothing to send for a lease that may
+		// have run out.
+		if err := l.prove(ctx, true); err != nil {
+			return err
+		}
 	}
 	if err := l.q.ack(ctx, l.delivery); err != nil {
 		return err
 	}
 	l.finish()
-	l.q.book.remove(context.WithoutCancel(ctx), l.key, l.revision)
 	if l.run.Limits.MaxInFlight > 0 { // there is room now, and nobody else tells
 		l.q.board.touch(l.run.ID)
 		l.q.wake(l.run.Run)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -34,6 +35,8 @@ type Queue struct {
 	timers timers
 	slots  counter // Lease calls that are waiting
 
+	rewatch chan struct{} // has a token when the runs should be read anew
+
 	life context.Context // ends with Close
 	end  context.CancelFunc
 	wg   sync.WaitGroup
@@ -54,6 +57,9 @@ func Dial(ctx context.Context, url string, cfg Config, opts ...nats.Option) (*Qu
 	}
 	nc, err := nats.Connect(url, append(own, opts...)...)
 	if err != nil {
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+			return nil, fmt.Errorf("NATS at %s refuses the credentials: want ones of the account that serves the store: %w", redact(url), err)
+		}
 		return nil, fmt.Errorf("%w: connect to NATS at %s: %w", queue.ErrUnreachable, redact(url), err)
 	}
 	q, err := Open(ctx, nc, cfg)
@@ -83,7 +89,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	}
 	var id [12]byte
 	_, _ = rand.Read(id[:])
-	q := &Queue{cfg: cfg, nc: nc, js: js, id: hex.EncodeToString(id[:]), board: newBoard()}
+	q := &Queue{cfg: cfg, nc: nc, js: js, id: hex.EncodeToString(id[:]), board: newBoard(), rewatch: make(chan struct{}, 1)}
 	q.life, q.end = context.WithCancel(context.Background())
 	q.book.q, q.starts.q, q.timers.q = q, q, q
 	q.clock.connected(time.Now())
@@ -107,19 +113,22 @@ func (q *Queue) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
 	}
-	news, err := q.nc.Subscribe(newsSubject, func(m *nats.Msg) { q.board.touch(string(m.Data)) })
+	news, err := q.nc.Subscribe(newsSubject, func(m *nats.Msg) {
+		if !q.board.touch(string(m.Data)) {
+			q.readRunsAnew()
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
 	}
 	status := q.nc.StatusChanged(nats.CONNECTED)
-	rewatch := make(chan struct{}, 1)
 	q.wg.Go(func() {
 		defer q.nc.RemoveStatusListener(status)
 		defer func() { _, _ = lost.Unsubscribe(), news.Unsubscribe() }()
-		q.followConnection(status, rewatch)
+		q.followConnection(status)
 	})
 	watched := make(chan struct{})
-	q.wg.Go(func() { q.followRuns(rewatch, sync.OnceFunc(func() { close(watched) })) })
+	q.wg.Go(func() { q.followRuns(sync.OnceFunc(func() { close(watched) })) })
 	select {
 	case <-watched:
 		return nil
@@ -141,7 +150,7 @@ func (q *Queue) Close() error {
 
 // followConnection notes each reconnect, renews at once what this value holds,
 // and has the runs read again.
-func (q *Queue) followConnection(status <-chan nats.Status, rewatch chan<- struct{}) {
+func (q *Queue) followConnection(status <-chan nats.Status) {
 	for {
 		select {
 		case <-q.life.Done():
@@ -152,10 +161,7 @@ func (q *Queue) followConnection(status <-chan nats.Status, rewatch chan<- struc
 			}
 		}
 		q.clock.connected(time.Now())
-		select {
-		case rewatch <- struct{}{}:
-		default:
-		}
+		q.readRunsAnew()
 		q.renewAll()
 	}
 }

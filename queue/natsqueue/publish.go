@@ -99,9 +99,11 @@ func (q *Queue) publishBatch(ctx context.Context, r queue.Run, jobs []queue.Job)
 // atomically stores all of the jobs or none. It is refused if the server knows
 // any id or has any trial.
 func (q *Queue) atomically(ctx context.Context, r queue.Run, jobs []queue.Job) (refused bool, err error) {
-	err = q.longCall(ctx, "publish to run "+r.ID, func(ctx context.Context) error {
-		_, err := jetstreamext.PublishMsgBatch(ctx, q.js, messages(r, jobs))
-		return err
+	err = q.repaired(ctx, func() error {
+		return q.longCall(ctx, "publish to run "+r.ID, func(ctx context.Context) error {
+			_, err := jetstreamext.PublishMsgBatch(ctx, q.js, messages(r, jobs))
+			return err
+		})
 	})
 	if isConflict(err) || hasCode(err, codeBatchHasDuplicate) {
 		return true, nil

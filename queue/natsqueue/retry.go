@@ -31,10 +31,7 @@ func (l *lease) Retry(ctx context.Context, after time.Duration, body []byte) err
 		return fmt.Errorf("%w: retry: %w", queue.ErrInvalid, err)
 	}
 	err := l.end(ctx, func(ctx context.Context) error {
-		return l.q.call(ctx, "retry "+next.ID.String(), func(ctx context.Context) error {
-			_, err := l.q.js.PublishMsg(ctx, l.q.again(l.run.Run, next, after))
-			return err
-		})
+		return l.q.put(ctx, "retry "+next.ID.String(), l.q.again(l.run.Run, next, after))
 	})
 	if err != nil {
 		return err
@@ -72,20 +69,25 @@ func (q *Queue) again(r queue.Run, j queue.Job, after time.Duration) *nats.Msg {
 func (l *lease) Bury(ctx context.Context, reason string) error {
 	j := l.delivery.Job
 	return l.end(ctx, func(ctx context.Context) error {
-		return l.q.repaired(ctx, func() error {
-			return l.q.call(ctx, "bury "+j.ID.String(), func(ctx context.Context) error {
-				_, err := l.q.js.PublishMsg(ctx, &nats.Msg{
-					Subject: deadSubject(l.run.ID, j.Trial),
-					Data:    j.Body,
-					Header: nats.Header{
-						jetstream.MsgIDHeader: {messageID(l.run.ID, j.ID)},
-						jobHeader:             {j.ID.String()},
-						// Quoted: a header ends with its line.
-						reasonHeader: {strconv.QuoteToASCII(reason)},
-					},
-				})
-				return err
-			})
+		return l.q.put(ctx, "bury "+j.ID.String(), &nats.Msg{
+			Subject: deadSubject(l.run.ID, j.Trial),
+			Data:    j.Body,
+			Header: nats.Header{
+				jetstream.MsgIDHeader: {messageID(l.run.ID, j.ID)},
+				jobHeader:             {j.ID.String()},
+				// Quoted: a header ends with its line.
+				reasonHeader: {strconv.QuoteToASCII(reason)},
+			},
+		})
+	})
+}
+
+// put stores one message, or finds that it was stored before.
+func (q *Queue) put(ctx context.Context, doing string, m *nats.Msg) error {
+	return q.repaired(ctx, func() error {
+		return q.call(ctx, doing, func(ctx context.Context) error {
+			_, err := q.js.PublishMsg(ctx, m)
+			return err
 		})
 	})
 }

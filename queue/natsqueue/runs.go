@@ -25,21 +25,20 @@ func (q *Queue) OpenRun(ctx context.Context, r queue.Run) error {
 	if err := r.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", queue.ErrInvalid, err)
 	}
-	var now openRun
+	if err := q.setUp(ctx); err != nil {
+		return err // a disaster may have left nothing
+	}
 	var opened bool
-	err := q.repaired(ctx, func() (err error) {
-		now, err = q.changeRun(ctx, r.ID, func(old *openRun) (openRun, error) {
-			opened = old == nil
-			if opened {
-				return openRun{Run: r}, nil
-			}
-			if old.Pool != r.Pool || old.Class != r.Class {
-				return openRun{}, fmt.Errorf("%w: run %s is open in pool %s with class %s, not in pool %s with class %s",
-					queue.ErrConflict, r.ID, old.Pool, old.Class, r.Pool, r.Class)
-			}
-			return openRun{Run: r, Purged: old.Purged}, nil
-		})
-		return err
+	now, err := q.changeRun(ctx, r.ID, func(old *openRun) (openRun, error) {
+		opened = old == nil
+		if opened {
+			return openRun{Run: r}, nil
+		}
+		if old.Pool != r.Pool || old.Class != r.Class {
+			return openRun{}, fmt.Errorf("%w: run %s is open in pool %s with class %s, not in pool %s with class %s",
+				queue.ErrConflict, r.ID, old.Pool, old.Class, r.Pool, r.Class)
+		}
+		return openRun{Run: r, Purged: old.Purged}, nil
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tidemill/tidemill/queue"
@@ -73,26 +74,23 @@ func (q *Queue) streams() []jetstream.StreamConfig {
 			c.AllowMsgTTL = true
 			c.SubjectDeleteMarkerTTL = markerTTL
 		}),
-		bucket(leasesBucket, nil),
+		bucket(leasesBucket, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }),
 		bucket(startsBucket, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }),
 	}
 }
 
-// bucket is a key-value bucket as nats.go makes it, but for three things: it
-// allows to delete by revision, which is how a lease ends without leaving a
-// marker; it is read from its leader only unless change says otherwise; and its
-// revisions never repeat.
+// bucket is a key-value bucket as nats.go makes it, but that it is read from its
+// leader only, unless change says otherwise.
 func bucket(name string, change func(*jetstream.StreamConfig)) jetstream.StreamConfig {
 	c := jetstream.StreamConfig{
 		Name:              "KV_" + name,
 		Subjects:          []string{"$KV." + name + ".>"},
 		MaxMsgsPerSubject: 1,
 		AllowRollup:       true,
+		DenyDelete:        true,
 		Discard:           jetstream.DiscardNew,
 	}
-	if change != nil {
-		change(&c)
-	}
+	change(&c)
 	return c
 }
 
@@ -110,7 +108,10 @@ func (q *Queue) setUp(ctx context.Context) error {
 			return fmt.Errorf("%w: stream %s serves the store %q, not %q: want a NATS account of its own for each store",
 				queue.ErrConflict, c.Name, got, q.cfg.Store)
 		}
-		if c.Name == trialsStream {
+		switch c.Name {
+		case leasesStream:
+			q.book.noteBirth(info)
+		case trialsStream:
 			q.clock.set(info.TimeStamp)
 			if got := info.Config; got.Retention != c.Retention || !got.AllowMsgSchedules || !got.AllowAtomicPublish {
 				return fmt.Errorf("%w: stream %s is no work queue with schedules and atomic batches: want one that Tidemill created",
@@ -141,13 +142,14 @@ func (q *Queue) stream(ctx context.Context, c jetstream.StreamConfig) (info *jet
 }
 
 // repaired calls do, and once more after setting up what was missing on the
-// server: an operator or a disaster may have deleted it.
+// server: an operator or a disaster may have deleted it. Nobody answers for a
+// stream that isn't there, so that no answer is looked into as well.
 func (q *Queue) repaired(ctx context.Context, do func() error) error {
 	err := do()
-	if !isMissing(err) {
+	if !isMissing(err) && !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return err
 	}
-	if err := q.setUp(ctx); err != nil {
+	if q.setUp(ctx) != nil {
 		return err
 	}
 	return do()

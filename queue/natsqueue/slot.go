@@ -201,7 +201,7 @@ func (s *slot) ask(ctx context.Context, r openRun) (l *lease, err error) {
 		if err := s.q.restoreConsumer(ctx, r.ID); err != nil {
 			return nil, err
 		}
-		board.hold(r.ID, s.q.cfg.ProbeTimeout)
+		board.hold(r.ID, rewatchAfter)
 		return nil, nil
 	}
 	more = d.pending > 0

@@ -10,9 +10,10 @@ import (
 
 // swap writes a subject if its last message has this number, 0 for none, and
 // returns the number of the new one.
-func (q *Queue) swap(ctx context.Context, subject string, value []byte, revision uint64) (next uint64, err error) {
+func (q *Queue) swap(ctx context.Context, subject string, value []byte, revision uint64, opts ...jetstream.PublishOpt) (next uint64, err error) {
+	opts = append(opts, jetstream.WithExpectLastSequencePerSubject(revision))
 	err = q.call(ctx, "write "+subject, func(ctx context.Context) error {
-		ack, err := q.js.Publish(ctx, subject, value, jetstream.WithExpectLastSequencePerSubject(revision))
+		ack, err := q.js.Publish(ctx, subject, value, opts...)
 		if err == nil {
 			next = ack.Sequence
 		}

@@ -19,22 +19,30 @@ const (
 
 // followRuns keeps the board as the runs bucket says, until Close. It calls first
 // when the board is complete for the first time.
-func (q *Queue) followRuns(rewatch <-chan struct{}, first func()) {
+func (q *Queue) followRuns(first func()) {
 	for q.life.Err() == nil {
-		if q.watchRuns(rewatch, first) {
+		if q.watchRuns(first) {
 			continue
 		}
 		select {
 		case <-q.life.Done():
-		case <-rewatch:
+		case <-q.rewatch:
 		case <-time.After(rewatchAfter):
 		}
 	}
 }
 
+// readRunsAnew has the watch begin anew.
+func (q *Queue) readRunsAnew() {
+	select {
+	case q.rewatch <- struct{}{}:
+	default:
+	}
+}
+
 // watchRuns reads all runs and follows their changes. It returns true when it is
 // time to do so anew, and false when something is wrong.
-func (q *Queue) watchRuns(rewatch <-chan struct{}, first func()) bool {
+func (q *Queue) watchRuns(first func()) bool {
 	ctx, cancel := context.WithCancel(q.life)
 	defer cancel()
 	kv, err := q.kv(ctx, runsBucket)
@@ -53,7 +61,7 @@ func (q *Queue) watchRuns(rewatch <-chan struct{}, first func()) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-rewatch:
+		case <-q.rewatch:
 			return true
 		case <-anew.C:
 			return true

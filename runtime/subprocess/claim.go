@@ -25,7 +25,7 @@ type claims struct {
 	reap  *reaper
 }
 
-func (c claims) openRoot() (*os.File, error) { return rootOf(c.root) }
+func (c claims) openRoot() (*os.File, error) { return openDir(c.root) }
 
 // claim makes an estate of the name, or says who has it.
 func (c claims) claim(ctx context.Context, name string, labels runtime.Labels) (*estate, error) {
@@ -73,22 +73,18 @@ func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *est
 			e.release()
 		}
 	}()
-	if e.side, err = os.OpenRoot(filepath.Join(c.root, base)); err != nil {
+	fd, err := openDirFD(root, base)
+	if err != nil {
 		return nil, "", err
 	}
-	if e.lock, err = openSelf(e.side, filepath.Join(c.root, name+sideSuffix)); err != nil {
-		return nil, "", err
-	}
+	e.lock = os.NewFile(uintptr(fd), filepath.Join(c.root, name+sideSuffix)) // its name to be
 	if ok, err := lockSide(e.lock, unix.LOCK_EX); err != nil || !ok {
 		return nil, "", errors.Join(err, fmt.Errorf("lock %s: it was just made, and somebody has it", base))
 	}
 	for _, dir := range []string{workName, tmpName} {
-		if err := e.side.Mkdir(dir, 0o755); err != nil {
-			return nil, "", err
+		if err := unix.Mkdirat(int(e.lock.Fd()), dir, 0o755); err != nil {
+			return nil, "", fmt.Errorf("make %s of %s: %w", dir, base, err)
 		}
-	}
-	if e.work, err = e.side.OpenRoot(workName); err != nil {
-		return nil, "", err
 	}
 	if e.identity, err = identityAt(e.lock, ""); err != nil {
 		return nil, "", err
@@ -96,21 +92,7 @@ func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *est
 	if e.Workdir, err = identityAt(e.lock, workName); err != nil {
 		return nil, "", err
 	}
-	return e, base, e.record.write(e.side)
-}
-
-// openSelf opens the directory of a root once more, under the name that it will have.
-func openSelf(dir *os.Root, name string) (*os.File, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
+	return e, base, e.record.write(e.lock)
 }
 
 // publish gives an estate its names. It returns whether the side directory has its

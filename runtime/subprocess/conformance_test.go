@@ -14,6 +14,10 @@ import (
 func TestConformance(t *testing.T) {
 	runtimetest.Run(t, runtimetest.Harness{
 		Env: []string{markVar},
+		Failing: []runtimetest.Failing{{
+			Name: "labels of another store", Stage: runtime.StageProvision,
+			Edit: func(s *runtime.Spec) { s.Labels.Store = "another" },
+		}},
 		Provider: func(t *testing.T) runtimetest.Provider {
 			root := t.TempDir()
 			return runtimetest.Provider{

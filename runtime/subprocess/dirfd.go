@@ -15,13 +15,51 @@ import (
 // never follow a symlink. os.Root keeps inside a tree, but goes through symlinks that
 // stay inside; where a tree is read or removed, not even that is wanted.
 
-// rootOf opens the directory that holds the sandboxes.
-func rootOf(path string) (*os.File, error) { return os.Open(path) }
+// openDir opens a directory by its path. os.Open would try to make the poller watch it.
+func openDir(path string) (*os.File, error) {
+	for {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		return os.NewFile(uintptr(fd), path), nil
+	}
+}
+
+// openDirAt opens a directory of a directory; see openDirFD.
+func openDirAt(dir *os.File, name string) (*os.File, error) {
+	fd, err := openDirFD(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(dir.Name(), name)), nil
+}
+
+// openDirSameDevice is openDirFD for systems that can't do better.
+func openDirSameDevice(dir *os.File, name string) (int, error) {
+	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return -1, err
+	}
+	var parent, child unix.Stat_t
+	err = cmpErr(unix.Fstat(int(dir.Fd()), &parent), unix.Fstat(fd, &child))
+	if err == nil && parent.Dev != child.Dev {
+		err = unix.EXDEV
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, &fs.PathError{Op: "open", Path: filepath.Join(dir.Name(), name), Err: err}
+	}
+	return fd, nil
+}
 
 // openFileAt opens a regular file for reading. A fifo or a device that took its place
 // doesn't block, and is an error.
 func openFileAt(dir *os.File, name string) (*os.File, error) {
-	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +75,9 @@ func openFileAt(dir *os.File, name string) (*os.File, error) {
 	return f, nil
 }
 
-func openat(dir *os.File, name string, flags int) (int, error) {
+func openat(dir *os.File, name string, flags int, perm uint32) (int, error) {
 	for {
-		fd, err := unix.Openat(int(dir.Fd()), name, flags|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(int(dir.Fd()), name, flags|unix.O_CLOEXEC, perm)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -88,7 +126,8 @@ func readlinkAt(dir *os.File, name string) (string, error) {
 	}
 }
 
-// isIdentity tells whether an entry is what it was.
+// isIdentity tells whether an entry is what it was. Without a directory, the name is
+// an absolute path.
 func isIdentity(dir *os.File, name string, want identity) (bool, error) {
 	got, err := identityAt(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,8 +19,6 @@ type estate struct {
 	record
 	identity identity // of the side directory
 	lock     *os.File // the side directory, locked; its descriptor is the ownership
-	side     *os.Root // nil where only demolition is wanted
-	work     *os.Root
 }
 
 func (e *estate) handle(root string) runtime.Handle {
@@ -77,7 +75,13 @@ func (e *estate) demolishSide(ctx context.Context, root *os.File, base string) e
 	if err := unix.Unlinkat(int(e.lock.Fd()), recordName, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("remove the owner record of %s: %w", e.Name, err)
 	}
-	return unlinkEmpty(root, base)
+	err = unlinkEmpty(root, base)
+	if err != nil {
+		if same, idErr := isIdentity(root, base, e.identity); idErr == nil && !same {
+			return nil // the next owner was so quick to take the empty directory's place
+		}
+	}
+	return err
 }
 
 // release gives up ownership.
@@ -85,11 +89,5 @@ func (e *estate) release() {
 	if e.lock != nil {
 		unlockSide(e.lock)
 		e.lock.Close()
-	}
-	if e.side != nil {
-		e.side.Close()
-	}
-	if e.work != nil {
-		e.work.Close()
 	}
 }

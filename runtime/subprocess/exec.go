@@ -43,13 +43,11 @@ func (s *Sandbox) Exec(ctx context.Context, cmd runtime.Command) (runtime.Exit, 
 		return runtime.Exit{}, err
 	}
 	p, err := s.prepare(cmd)
-	if err == nil {
-		err = p.start(&s.groups)
-	}
 	if err != nil {
 		return runtime.Exit{}, s.startError(cmd, err)
 	}
-	return s.await(ctx, p, cmd.Timeout)
+	go p.run(&s.groups)
+	return s.await(ctx, p)
 }
 
 // prepare resolves what the command names.
@@ -105,29 +103,33 @@ func (s *Sandbox) startError(cmd runtime.Command, err error) error {
 }
 
 // await sees a process to its end.
-func (s *Sandbox) await(ctx context.Context, p *process, timeout time.Duration) (runtime.Exit, error) {
+func (s *Sandbox) await(ctx context.Context, p *process) (runtime.Exit, error) {
 	var elapsed <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
+	if p.command.Timeout > 0 {
+		timer := time.NewTimer(p.command.Timeout)
 		defer timer.Stop()
 		elapsed = timer.C
 	}
 	var timedOut bool
 	var cause error
 	select {
-	case <-p.exited:
+	case <-p.ended:
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	case <-elapsed:
 		timedOut = true
 	}
-	if p.ended() { // it was quicker
+	<-p.started
+	if p.err != nil {
+		return runtime.Exit{}, s.startError(p.command, p.err)
+	}
+	if p.hasEnded() { // it was quicker
 		timedOut, cause = false, nil
 	}
 	var killErr error
 	if timedOut || cause != nil {
 		killErr = s.kill(ctx, p, timedOut)
-		if !p.ended() {
+		if !p.hasEnded() {
 			p.abandon()
 			return runtime.Exit{}, fmt.Errorf("sandbox %s: %w", s.estate.Name, errors.Join(killErr, cause))
 		}
@@ -161,7 +163,7 @@ func (s *Sandbox) kill(ctx context.Context, p *process, gently bool) error {
 	}
 	p.group.kill()
 	p.awaitEnd(context.WithoutCancel(ctx), s.cfg.KillTimeout)
-	if !p.ended() {
+	if !p.hasEnded() {
 		return fmt.Errorf("process %d is alive although it was killed", p.group.id)
 	}
 	// The zero byte ends the entry: command 1 is not command 11.

@@ -92,14 +92,50 @@ func (s *Sandbox) openPlace(p runtime.Place) (*os.File, error) {
 	if p != runtime.Workdir {
 		return openWalk(s.estate.lock, sidePlaces[p], true)
 	}
-	dir, err := s.estate.work.Open(".")
-	if errors.Is(err, fs.ErrPermission) { // by a program inside
-		if err := s.estate.work.Chmod(".", 0o700); err != nil {
-			return nil, err
-		}
-		return s.estate.work.Open(".")
+	root, err := openDir(s.cfg.Root)
+	if err != nil {
+		return nil, err
 	}
-	return dir, err
+	defer root.Close()
+	dir, err := openForced(root, s.estate.Name)
+	if err != nil {
+		return nil, err
+	}
+	return dir, s.mustBe(dir, s.estate.Workdir)
+}
+
+// mustBe closes a directory that isn't the one that it should be.
+func (s *Sandbox) mustBe(dir *os.File, want identity) error {
+	got, err := identityAt(dir, "")
+	if err == nil && got != want {
+		err = fmt.Errorf("%w: %s was replaced", runtime.ErrLost, dir.Name())
+	}
+	if err != nil {
+		dir.Close()
+	}
+	return err
+}
+
+// openRoot opens a directory as a root to write below, if it is the one that was
+// seen: [os.OpenRoot] takes a path.
+func (s *Sandbox) openRoot(dir *os.File) (*os.Root, error) {
+	want, err := identityAt(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir.Name())
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Open(".")
+	if err == nil {
+		err = s.mustBe(opened, want)
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, opened.Close()
 }
 
 // makePlace makes a place where it is missing, or anew, and opens it for writing.
@@ -108,7 +144,12 @@ func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*
 		if fresh {
 			return nil, &runtime.PathError{Path: string(p), Reason: "can't be made fresh"}
 		}
-		return s.estate.work.OpenRoot(".")
+		dir, err := s.openPlace(p)
+		if err != nil {
+			return nil, err
+		}
+		defer dir.Close()
+		return s.openRoot(dir)
 	}
 	parent, base := path.Split(sidePlaces[p])
 	parent = path.Clean(parent)
@@ -136,8 +177,8 @@ func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*
 	if err != nil {
 		return nil, walkError(sidePlaces[p], err)
 	}
-	place.Close()
-	return s.estate.side.OpenRoot(sidePlaces[p])
+	defer place.Close()
+	return s.openRoot(place)
 }
 
 // makeParent makes the directory that several places share. What a program put in its

@@ -23,27 +23,51 @@ type process struct {
 	mark    string
 	streams streams
 	pidfd   int
-	group   *group
-	exited  chan struct{} // closed when the program has ended, before it is waited for
+
+	started chan struct{} // closed when group and err are set
+	ended   chan struct{} // closed when the program has ended, before it is waited for
+	group   *group        // nil where it couldn't be started
+	err     error         // why
 }
 
 func newProcess(program string, command runtime.Command, dir string, env []string, mark string) *process {
-	p := &process{command: command, mark: mark, pidfd: -1, exited: make(chan struct{})}
-	p.cmd = &exec.Cmd{Path: program, Args: command.Argv, Env: env, Dir: dir}
-	p.cmd.SysProcAttr = sysProcAttr(&p.pidfd)
-	return p
+	return &process{
+		cmd:     &exec.Cmd{Path: program, Args: command.Argv, Env: env, Dir: dir},
+		command: command, mark: mark, pidfd: -1,
+		started: make(chan struct{}), ended: make(chan struct{}),
+	}
 }
 
-// start starts the program and what serves its streams.
-func (p *process) start(all *groups) error {
+// run starts the program and returns when it has ended. It needs a goroutine of its
+// own: the parent death signal comes when the thread ends that started the program,
+// so this one is kept for as long. To wait in a system call, and not for the poller,
+// saves a thread that wakes another one up.
+func (p *process) run(all *groups) {
+	defer close(p.ended)
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread() // before ended is closed
+	p.err = p.start()
+	if p.err != nil {
+		close(p.started)
+		return
+	}
+	p.group = newGroup(p.cmd.Process.Pid, p.pidfd)
+	all.add(p.group)
+	p.streams.serve(p.command)
+	close(p.started)
+	p.group.awaitLeader()
+}
+
+func (p *process) start() error {
 	for attempt := 0; ; attempt++ {
 		if err := p.streams.open(p.cmd, p.command); err != nil {
 			return fmt.Errorf("make pipes: %w", err)
 		}
-		err := p.fork()
+		p.cmd.SysProcAttr = sysProcAttr(&p.pidfd)
+		err := p.cmd.Start()
 		p.streams.closeTheirs()
 		if err == nil {
-			break
+			return nil
 		}
 		p.streams.closeOurs()
 		// A file that was just written can't be executed while a child, which another
@@ -52,36 +76,13 @@ func (p *process) start(all *groups) error {
 			return err
 		}
 		time.Sleep(time.Millisecond << attempt)
-		cmd := p.cmd
-		p.cmd = &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, SysProcAttr: cmd.SysProcAttr}
+		p.cmd = &exec.Cmd{Path: p.cmd.Path, Args: p.cmd.Args, Env: p.cmd.Env, Dir: p.cmd.Dir}
 	}
-	all.add(p.group)
-	p.streams.serve(p.command)
-	return nil
 }
 
-// fork starts the program from a thread that lives as long as it does: the parent
-// death signal comes when the parent's thread ends, not the parent.
-func (p *process) fork() error {
-	started := make(chan error, 1)
-	go func() {
-		goruntime.LockOSThread()
-		defer goruntime.UnlockOSThread()
-		if err := p.cmd.Start(); err != nil {
-			started <- err
-			return
-		}
-		p.group = newGroup(p.cmd.Process.Pid, p.pidfd)
-		started <- nil
-		p.group.awaitLeader()
-		close(p.exited)
-	}()
-	return <-started
-}
-
-func (p *process) ended() bool {
+func (p *process) hasEnded() bool {
 	select {
-	case <-p.exited:
+	case <-p.ended:
 		return true
 	default:
 		return false
@@ -93,7 +94,7 @@ func (p *process) awaitEnd(ctx context.Context, patience time.Duration) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case <-p.exited:
+	case <-p.ended:
 	case <-ctx.Done():
 	case <-timer.C:
 	}
@@ -114,7 +115,7 @@ func (p *process) finish(all *groups, grace time.Duration) (*os.ProcessState, er
 func (p *process) abandon() {
 	p.streams.closeOurs()
 	go func() {
-		<-p.exited
+		<-p.ended
 		_ = p.cmd.Wait()
 	}()
 }

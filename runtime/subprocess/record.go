@@ -40,15 +40,16 @@ const (
 	recordMax     = 1 << 20
 )
 
-func (r record) write(side *os.Root) error {
+func (r record) write(side *os.File) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := side.OpenFile(recordName, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	fd, err := openat(side, recordName, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
+	f := os.NewFile(uintptr(fd), recordName)
 	_, err = f.Write(append(data, '\n'))
 	return errors.Join(err, f.Close())
 }

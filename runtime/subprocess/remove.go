@@ -56,7 +56,9 @@ func removeAt(ctx context.Context, dir *os.File, name string) error {
 	if err := removeInside(ctx, sub); err != nil {
 		return err
 	}
-	r.entry(dir, name, 0)
+	if err := r.unlink(dir, name, unix.AT_REMOVEDIR); err != nil {
+		r.fail(dir, name, err)
+	}
 	return errors.Join(r.failed...)
 }
 
@@ -71,12 +73,13 @@ func (r *remover) fail(dir *os.File, name string, err error) bool {
 
 func (r *remover) done() bool { return len(r.failed) >= removeFailures || r.ctx.Err() != nil }
 
-// inside reads the directory from its start again as long as that helps: what a file
-// system lists after deletions is its own affair, and deep directories are moved to
-// the top meanwhile.
+// inside reads a directory with more names than fit into one batch from its start
+// again as long as that helps: what a file system lists after deletions is its own
+// affair. The same where directories have been moved to the top meanwhile.
 func (r *remover) inside(dir *os.File, depth int, keep []string) {
-	for progress := true; progress; {
-		progress = false
+	for again := true; again; {
+		again = false
+		moved := r.moved
 		if _, err := dir.Seek(0, 0); err != nil {
 			r.fail(dir, "", err)
 			return
@@ -90,8 +93,8 @@ func (r *remover) inside(dir *os.File, depth int, keep []string) {
 					}
 					return
 				}
-				if !slices.Contains(keep, name) && r.entry(dir, name, depth) {
-					progress = true
+				if !slices.Contains(keep, name) && r.entry(dir, name, depth) && len(names) == removeBatch {
+					again = true
 				}
 			}
 			if err != nil || len(names) == 0 {
@@ -101,6 +104,7 @@ func (r *remover) inside(dir *os.File, depth int, keep []string) {
 		if len(r.failed) > 0 {
 			return
 		}
+		again = again || r.moved > moved && dir == r.top
 	}
 }
 

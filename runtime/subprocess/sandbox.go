@@ -157,20 +157,16 @@ func (s *Sandbox) Alive(context.Context) error {
 }
 
 func (s *Sandbox) alive() error {
-	root, err := rootOf(s.cfg.Root)
-	if err != nil {
-		return fmt.Errorf("sandbox %s: %w: %w", s.estate.Name, runtime.ErrLost, err)
-	}
-	defer root.Close()
-	for base, want := range map[string]identity{
-		s.estate.Name: s.estate.Workdir, s.estate.Name + sideSuffix: s.estate.identity,
-	} {
-		same, err := isIdentity(root, base, want)
+	for _, dir := range [2]struct {
+		path string
+		want identity
+	}{{s.Path(runtime.Workdir), s.estate.Workdir}, {s.sidePath(), s.estate.identity}} {
+		same, err := isIdentity(nil, dir.path, dir.want)
 		if err != nil {
 			return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
 		}
 		if !same {
-			return fmt.Errorf("sandbox %s: %w: %s was removed or replaced", s.estate.Name, runtime.ErrLost, base)
+			return fmt.Errorf("sandbox %s: %w: %s was removed or replaced", s.estate.Name, runtime.ErrLost, dir.path)
 		}
 	}
 	return nil
@@ -217,7 +213,7 @@ func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
 			return errors.Join(killed, fmt.Errorf("calls are still running in it: %w", context.Cause(ctx)))
 		}
 	}
-	root, err := rootOf(s.cfg.Root)
+	root, err := openDir(s.cfg.Root)
 	if err != nil {
 		return errors.Join(killed, err)
 	}

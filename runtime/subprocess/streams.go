@@ -43,6 +43,9 @@ type inStream struct {
 	err  error
 }
 
+// devNull is opened once and for all, not three times for each command.
+var devNull = sync.OnceValues(func() (*os.File, error) { return os.OpenFile(os.DevNull, os.O_RDWR, 0) })
+
 // open makes the pipes that the command needs.
 func (s *streams) open(cmd *exec.Cmd, c runtime.Command) (err error) {
 	*s = streams{}
@@ -52,6 +55,11 @@ func (s *streams) open(cmd *exec.Cmd, c runtime.Command) (err error) {
 			s.closeOurs()
 		}
 	}()
+	null, err := devNull()
+	if err != nil {
+		return err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = null, null, null
 	switch in := c.Stdin.(type) {
 	case nil:
 	case *os.File:

@@ -10,39 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDirAt opens a directory, through no symlink and into no other file system.
-func openDirAt(dir *os.File, name string) (*os.File, error) {
-	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), filepath.Join(dir.Name(), name))
-	var parent, child unix.Stat_t
-	err = unix.Fstat(int(dir.Fd()), &parent)
-	if err == nil {
-		err = unix.Fstat(fd, &child)
-	}
-	if err == nil && parent.Dev != child.Dev {
-		err = unix.EXDEV
-	}
-	if err != nil {
-		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: f.Name(), Err: err}
-	}
-	return f, nil
-}
+// openDirFD opens a directory, through no symlink and into no other file system.
+func openDirFD(dir *os.File, name string) (int, error) { return openDirSameDevice(dir, name) }
 
-// identityAt identifies an entry of a directory, or the directory itself by "".
+// identityAt identifies an entry of a directory, or the directory itself by "". Without
+// a directory, the name is an absolute path.
 func identityAt(dir *os.File, name string) (identity, error) {
 	var st unix.Stat_t
 	var err error
+	at, from := unix.AT_FDCWD, ""
+	if dir != nil {
+		at, from = int(dir.Fd()), dir.Name()
+	}
 	if name == "" {
-		err = unix.Fstat(int(dir.Fd()), &st)
+		err = unix.Fstat(at, &st)
 	} else {
-		err = unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		err = unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
-		return identity{}, &fs.PathError{Op: "stat", Path: filepath.Join(dir.Name(), name), Err: err}
+		return identity{}, &fs.PathError{Op: "stat", Path: filepath.Join(from, name), Err: err}
 	}
 	return identity{Inode: st.Ino, Birth: st.Btim.Nano()}, nil
 }

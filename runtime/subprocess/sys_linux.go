@@ -12,62 +12,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDirAt opens a directory, through no symlink and into no other mount: a
-// sandbox that runs as root may have bound the host's directories into its own.
-func openDirAt(dir *os.File, name string) (*os.File, error) {
+// openDirFD opens a directory, through no symlink and into no other mount: a sandbox
+// that runs as root may have bound the host's directories into its own.
+func openDirFD(dir *os.File, name string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	how := unix.OpenHow{
 		Flags:   flags,
 		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
 	}
-	path := filepath.Join(dir.Name(), name)
 	for {
 		fd, err := unix.Openat2(int(dir.Fd()), name, &how)
 		switch {
 		case err == nil:
-			return os.NewFile(uintptr(fd), path), nil
+			return fd, nil
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
 			// An old kernel, or a container whose filter doesn't know the call. Bind mounts
 			// of the same file system are not told apart then.
-			return openDirOldAt(dir, name)
+			return openDirSameDevice(dir, name)
 		default:
-			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+			return -1, &fs.PathError{Op: "open", Path: filepath.Join(dir.Name(), name), Err: err}
 		}
 	}
 }
 
-func openDirOldAt(dir *os.File, name string) (*os.File, error) {
-	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), filepath.Join(dir.Name(), name))
-	var parent, child unix.Stat_t
-	if err := errors.Join(unix.Fstat(int(dir.Fd()), &parent), unix.Fstat(fd, &child)); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	if parent.Dev != child.Dev {
-		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: f.Name(), Err: unix.EXDEV}
-	}
-	return f, nil
-}
 
-// identityAt identifies an entry of a directory, or the directory itself by "".
+// identityAt identifies an entry of a directory, or the directory itself by "". Without
+// a directory, the name is an absolute path.
 func identityAt(dir *os.File, name string) (identity, error) {
 	flags := unix.AT_SYMLINK_NOFOLLOW
 	if name == "" {
 		flags |= unix.AT_EMPTY_PATH
 	}
+	at, from := unix.AT_FDCWD, ""
+	if dir != nil {
+		at, from = int(dir.Fd()), dir.Name()
+	}
 	var st unix.Statx_t
 	for {
-		err := unix.Statx(int(dir.Fd()), name, flags, unix.STATX_INO|unix.STATX_BTIME, &st)
+		err := unix.Statx(at, name, flags, unix.STATX_INO|unix.STATX_BTIME, &st)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
-			return identity{}, &fs.PathError{Op: "stat", Path: filepath.Join(dir.Name(), name), Err: err}
+			return identity{}, &fs.PathError{Op: "stat", Path: filepath.Join(from, name), Err: err}
 		}
 		id := identity{Inode: st.Ino}
 		if st.Mask&unix.STATX_BTIME != 0 {
@@ -79,7 +67,7 @@ func identityAt(dir *os.File, name string) (identity, error) {
 
 // chmodAt changes the mode of a directory, not of what a symlink points at.
 func chmodAt(dir *os.File, name string, mode uint32) error {
-	fd, err := openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_DIRECTORY)
+	fd, err := openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}

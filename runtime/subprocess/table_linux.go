@@ -54,7 +54,7 @@ func newReaper(root string, timeout time.Duration) *reaper {
 func (t *table) find(q quarry, groups []int) ([]*prey, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	proc, err := os.Open("/proc")
+	proc, err := openDir("/proc")
 	if err != nil {
 		return nil, errors.Join(errNoProc, err)
 	}
@@ -132,20 +132,21 @@ func (t *table) look(proc *os.File, pid int, q quarry, groups []int) (ours, fore
 			return true, false
 		}
 	}
-	if !readable || bytes.Equal(environ, t.own) || hasEntry(environ, markVar+"=") || inside(t.root) {
+	if bytes.Equal(environ, t.own) || hasEntry(environ, markVar+"=") || inside(t.root) {
 		return false, false
 	}
-	if len(environ) > 0 {
+	if readable && len(environ) > 0 {
 		return false, true
 	}
-	// A kernel thread, or a program that was started with an empty environment.
+	// A kernel thread or a zombie has no program. Others have an environment that is
+	// empty, or is none of our business now, which may change.
 	_, err := readlinkAt(proc, dir+"/exe")
 	return false, errors.Is(err, fs.ErrNotExist)
 }
 
 // environ returns the environment that a program was started with.
 func (t *table) environ(proc *os.File, dir string) ([]byte, bool) {
-	fd, err := openat(proc, dir+"/environ", unix.O_RDONLY)
+	fd, err := openat(proc, dir+"/environ", unix.O_RDONLY, 0)
 	if err != nil {
 		return nil, false
 	}

@@ -6,11 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
-
-	"github.com/spf13/cobra"
 )
 
 // Exit codes.
@@ -21,15 +16,6 @@ const (
 	ExitUnscored    = 3 // finished, with unscored trials
 	ExitInterrupted = 4 // interrupted; give the same command again to go on
 )
-
-// ExitHelp is the block of a command's help that explains its exit codes.
-const ExitHelp = `
-Exit status:
-  0  every trial scored
-  1  a failure of tidemill or of what it stands on
-  2  bad input or usage
-  3  finished, with unscored trials
-  4  interrupted; give the same command again to go on`
 
 // CodeError carries an exit code. Silent ones were explained already.
 type CodeError struct {
@@ -56,6 +42,14 @@ func Usage(err error) error {
 	return &CodeError{Code: ExitUsage, Err: err}
 }
 
+// Exit ends a command with a code whose reason was shown already; nil for [ExitOK].
+func Exit(code int) error {
+	if code == ExitOK {
+		return nil
+	}
+	return &CodeError{Code: code, Silent: true}
+}
+
 // hinted adds the next step to an error.
 type hinted struct {
 	error
@@ -65,55 +59,44 @@ type hinted struct {
 func (h hinted) Unwrap() error { return h.error }
 
 // Hint adds what to do next to an error.
-func Hint(err error, hint string) error {
+func Hint(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	return hinted{err, hint}
+	return hinted{err, fmt.Sprintf(format, args...)}
 }
 
-// Main runs a command with the process's arguments and returns the exit code.
-func Main(cmd *cobra.Command) int {
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return Usage(Hint(err, fmt.Sprintf("see %s --help", c.CommandPath())))
-	})
-	ctx, stop := withSignals(context.Background())
-	defer stop()
-	err := cmd.ExecuteContext(ctx)
-	return explain(os.Stderr, cmd.Name(), err)
+// Closing is for a deferred call: it closes something and keeps the error beside that of
+// the command. What can't be given back is our failure, also where the command had
+// nothing more to say.
+func Closing(err *error, closeIt func() error) {
+	failed := closeIt()
+	if failed == nil {
+		return
+	}
+	if ce, ok := errors.AsType[*CodeError](*err); ok && ce.Silent {
+		*err = failed
+		return
+	}
+	*err = errors.Join(*err, failed)
 }
 
-// explain prints an error and returns its code.
-func explain(w io.Writer, name string, err error) int {
+// codeOf returns the exit code that an error asks for.
+func codeOf(ctx context.Context, err error) int {
 	if err == nil {
 		return ExitOK
 	}
-	code := ExitFailure
-	ce, coded := errors.AsType[*CodeError](err)
-	switch {
-	case coded:
-		code = ce.Code
-	case strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "unknown help topic"):
-		code = ExitUsage
-		err = Hint(err, "see "+name+" --help")
+	if ce, ok := errors.AsType[*CodeError](err); ok {
+		return ce.Code
 	}
-	if coded && ce.Silent {
-		return code
+	if interrupted(ctx, err) {
+		return ExitInterrupted
 	}
-	fmt.Fprintf(w, "%s: %v\n", name, err)
-	if h, ok := errors.AsType[hinted](err); ok {
-		fmt.Fprintf(w, "%s: %s\n", strings.Repeat(" ", len(name)), h.hint)
-	}
-	return code
+	return ExitFailure
 }
 
-// Args turns cobra's argument errors into usage errors.
-func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return Usage(Hint(err, fmt.Sprintf("see %s --help", cmd.CommandPath())))
-		}
-		return nil
-	}
+// interrupted reports whether an error says no more than that somebody pressed Ctrl-C.
+func interrupted(ctx context.Context, err error) bool {
+	return errors.Is(context.Cause(ctx), ErrInterrupted) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, ErrInterrupted))
 }

@@ -26,11 +26,16 @@ func (f *LogFlags) Register(cmd *cobra.Command) {
 	p.StringVar(&f.Format, "log-format", "auto", "auto, text or json; auto is text on a terminal")
 }
 
+// levels are those that a person may ask for.
+var levels = map[string]zerolog.Level{
+	"debug": zerolog.DebugLevel, "info": zerolog.InfoLevel, "warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,
+}
+
 // Logger returns a logger to stderr. Messages are about the program's own doing; what
 // trials print goes into their bundles.
 func (f LogFlags) Logger(w io.Writer) (zerolog.Logger, error) {
-	level, err := zerolog.ParseLevel(f.Level)
-	if err != nil || f.Level == "" {
+	level, ok := levels[f.Level]
+	if !ok {
 		return zerolog.Nop(), Usage(fmt.Errorf("--log-level %q: want debug, info, warn or error", f.Level))
 	}
 	switch f.Format {
@@ -48,11 +53,22 @@ func (f LogFlags) Logger(w io.Writer) (zerolog.Logger, error) {
 }
 
 func pretty(w io.Writer) io.Writer {
-	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: os.Getenv("NO_COLOR") != "" || !IsTerminal(w)}
+	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !Color(w)}
 }
 
-// IsTerminal reports whether a writer is a person's screen.
+// IsTerminal reports whether a writer is a person's screen, or says so of itself.
 func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	switch w := w.(type) {
+	case *os.File:
+		return term.IsTerminal(int(w.Fd()))
+	case interface{ IsTerminal() bool }:
+		return w.IsTerminal()
+	}
+	return false
+}
+
+// Color reports whether a writer may be given colours: a terminal that knows them, and
+// nobody who asked for none.
+func Color(w io.Writer) bool {
+	return IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

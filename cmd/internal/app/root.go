@@ -4,20 +4,23 @@ package app
 
 import "github.com/spf13/cobra"
 
+// flagHelp says where values of flags may come from.
+const flagHelp = `Every flag can be given as a variable (--drain-timeout is TIDEMILL_DRAIN_TIMEOUT) or in
+the file of --config, a YAML mapping of flag names to values; the command line goes before
+variables, and these before the file.`
+
 // Root returns a command that only holds others.
 func Root(use, short, long string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short,
-		Long: long + `
-
-Every flag can be given as a variable (--drain-timeout is TIDEMILL_DRAIN_TIMEOUT) or in
-the file of --config, a YAML mapping of flag names to values; the command line goes before
-variables, and these before the file.
-` + ExitHelp,
-		Args:              Args(cobra.NoArgs),
+		Long: long + "\n\n" + flagHelp + "\n" +
+			ExitHelp("done; of run and aggregate: every trial scored", "finished, with unscored trials",
+				"interrupted; give the same command again to go on"),
+		Args:              onlyCommands,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	cmd.SetHelpCommand(helpCommand())
 	return cmd
 }
 
@@ -34,6 +37,7 @@ func Single(version string, build func(*LogFlags) *cobra.Command) *cobra.Command
 	log := &LogFlags{}
 	cmd := build(log)
 	register(cmd, log)
+	cmd.Long += "\n\n" + flagHelp
 	cmd.Version = version
 	return cmd
 }

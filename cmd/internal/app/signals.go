@@ -16,19 +16,33 @@ var ErrInterrupted = errors.New("interrupted")
 
 type hurryKey struct{}
 
-// withSignals returns a context that the first SIGINT or SIGTERM ends. The channel of
-// [Hurry] closes at the second. A third ends the process by the signal's own effect.
+// withSignals returns a context that the first signal ends. The channel of [Hurry]
+// closes at the second. A third ends the process by the signal's own effect.
 func withSignals(parent context.Context) (context.Context, func()) {
+	signals := make(chan os.Signal, 2)
+	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup: the person wants it to go on
+		watched = append(watched, syscall.SIGHUP)
+	}
+	signal.Notify(signals, watched...)
+	ctx, stop := followSignals(parent, signals, func() { signal.Stop(signals) })
+	return ctx, func() {
+		signal.Stop(signals)
+		stop()
+	}
+}
+
+// followSignals is withSignals with the signals from a channel; enough is called when
+// no more are wanted.
+func followSignals(parent context.Context, signals <-chan os.Signal, enough func()) (context.Context, func()) {
 	hurry := make(chan struct{})
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, hurryKey{}, (<-chan struct{})(hurry)))
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	quit := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
 		for _, act := range []func(){
 			func() { cancel(ErrInterrupted) },
-			func() { close(hurry); signal.Stop(signals) },
+			func() { close(hurry); enough() },
 		} {
 			select {
 			case <-quit:
@@ -39,7 +53,6 @@ func withSignals(parent context.Context) (context.Context, func()) {
 		}
 	})
 	return ctx, func() {
-		signal.Stop(signals)
 		close(quit)
 		done.Wait()
 		cancel(nil)

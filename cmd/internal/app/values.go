@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"gopkg.in/yaml.v3"
 )
 
 // EnvPrefix begins the name of every environment variable that stands for a flag.
@@ -26,95 +24,47 @@ func EnvName(flag string) string {
 // FillFlags gives flags that were not set on the command line the value of their
 // variable, else of the config file. It is a root command's PersistentPreRunE.
 func FillFlags(cmd *cobra.Command, _ []string) error {
-	var config map[string]string
-	if path := value(cmd.Flags().Lookup("config")); path != "" {
+	var config map[string]setting
+	if path := configFile(cmd); path != "" {
 		var err error
-		if config, err = readConfig(cmd, path); err != nil {
+		if config, err = readConfig(cmd.Root(), path); err != nil {
 			return Usage(err)
 		}
 	}
 	var errs []error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "config" || f.Name == "help" {
+		if f.Changed || f.Name == "config" || f.Name == "help" || f.Name == "version" {
 			return
 		}
-		v, from := config[f.Name], "config file"
-		_, ok := config[f.Name]
-		if e, set := os.LookupEnv(EnvName(f.Name)); set {
-			v, ok, from = e, true, EnvName(f.Name)
-		}
-		if !ok {
-			return
-		}
-		if err := cmd.Flags().Set(f.Name, v); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", from, err))
+		if v, set := os.LookupEnv(EnvName(f.Name)); set {
+			errs = append(errs, fill(cmd, f, []string{v}, EnvName(f.Name)))
+		} else if s, set := config[f.Name]; set {
+			errs = append(errs, fill(cmd, f, s.values, s.where))
 		}
 	})
 	return Usage(errors.Join(errs...))
 }
 
-func value(f *pflag.Flag) string {
+// fill sets a flag, which says where a bad value came from.
+func fill(cmd *cobra.Command, f *pflag.Flag, values []string, from string) error {
+	if _, list := f.Value.(pflag.SliceValue); !list && len(values) != 1 {
+		return fmt.Errorf("%s: %s: want one value, got a list of %d", from, f.Name, len(values))
+	}
+	for _, v := range values {
+		if err := cmd.Flags().Set(f.Name, v); err != nil {
+			return fmt.Errorf("%s: %w", from, badValue(f, v, err))
+		}
+	}
+	return nil
+}
+
+func configFile(cmd *cobra.Command) string {
+	f := cmd.Flags().Lookup("config")
 	if f == nil {
 		return ""
 	}
-	if v := f.Value.String(); f.Changed || v != "" {
-		return v
+	if f.Changed {
+		return f.Value.String()
 	}
 	return os.Getenv(EnvName(f.Name))
-}
-
-// readConfig reads a YAML mapping of flag names, without dashes, to values. A key that
-// no command knows as a flag is an error.
-func readConfig(cmd *cobra.Command, path string) (map[string]string, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(doc.Content) == 0 {
-		return nil, nil
-	}
-	root := doc.Content[0]
-	if root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s:%d: want a mapping of flag names to values", path, root.Line)
-	}
-	known := knownFlags(cmd.Root())
-	out := map[string]string{}
-	for i := 0; i < len(root.Content); i += 2 {
-		k, v := root.Content[i], root.Content[i+1]
-		if !slices.Contains(known, k.Value) {
-			return nil, fmt.Errorf("%s:%d: no command has a flag --%s", path, k.Line, k.Value)
-		}
-		switch v.Kind {
-		case yaml.ScalarNode:
-			out[k.Value] = v.Value
-		case yaml.SequenceNode:
-			var list []string
-			if err := v.Decode(&list); err != nil {
-				return nil, fmt.Errorf("%s:%d: %s: want a value or a list of values", path, v.Line, k.Value)
-			}
-			out[k.Value] = strings.Join(list, ",")
-		default:
-			return nil, fmt.Errorf("%s:%d: %s: want a value or a list of values", path, v.Line, k.Value)
-		}
-	}
-	return out, nil
-}
-
-func knownFlags(root *cobra.Command) []string {
-	var names []string
-	add := func(f *pflag.Flag) { names = append(names, f.Name) }
-	var visit func(*cobra.Command)
-	visit = func(c *cobra.Command) {
-		c.Flags().VisitAll(add)
-		c.PersistentFlags().VisitAll(add)
-		for _, sub := range c.Commands() {
-			visit(sub)
-		}
-	}
-	visit(root)
-	return names
 }

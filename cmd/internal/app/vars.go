@@ -3,7 +3,6 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -32,16 +31,4 @@ func (f VarFlags) Options() (manifest.LoadOptions, error) {
 		o.Vars[name] = val
 	}
 	return o, nil
-}
-
-// LoadRuns reads run files, with problems as usage errors.
-func LoadRuns(files []string, o manifest.LoadOptions) ([]*manifest.Run, error) {
-	var runs []*manifest.Run
-	var errs []error
-	for _, file := range files {
-		more, err := manifest.Load(file, o)
-		errs = append(errs, err)
-		runs = append(runs, more...)
-	}
-	return runs, Usage(errors.Join(errs...))
 }

@@ -11,13 +11,10 @@
 package local
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
-	"time"
 )
 
 // DefaultDir is the data directory of a command that names none.
@@ -31,68 +28,21 @@ type Dir struct {
 	lock *os.File
 }
 
-// Owner is who holds the lock, as it says itself.
-type Owner struct {
-	PID     int       `json:"pid"`
-	Command string    `json:"command"`
-	Since   time.Time `json:"since"`
-}
-
-// BusyError says that a data directory has an owner.
-type BusyError struct {
-	Dir   string
-	Owner Owner
-}
-
-func (e *BusyError) Error() string {
-	who := "another process"
-	if e.Owner.PID != 0 {
-		who = fmt.Sprintf("%s (process %d, since %s)", e.Owner.Command, e.Owner.PID, e.Owner.Since.Local().Format(time.DateTime))
-	}
-	return fmt.Sprintf("%s is in use by %s", e.Dir, who)
-}
-
 // Acquire makes a data directory if need be and becomes its owner. A [BusyError] names
-// the owner that it has.
+// the owner that it has; an [UnusableError] says why the path can't be one.
 func Acquire(root, command string) (*Dir, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
-		return nil, fmt.Errorf("data directory %s: %w", root, err)
+		return nil, &UnusableError{root, err}
 	}
 	d := &Dir{root: abs}
 	if err := os.MkdirAll(filepath.Join(abs, hidden), 0o700); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+		return nil, &UnusableError{root, err}
 	}
-	if d.lock, err = os.OpenFile(d.path("lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
-	}
-	// flock dies with the process, however it dies.
-	if err := syscall.Flock(int(d.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer d.lock.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("data directory %s can't be locked: %w", root, err)
-		}
-		busy := &BusyError{Dir: root}
-		_ = json.NewDecoder(d.lock).Decode(&busy.Owner) // it may not have said yet
-		return nil, busy
-	}
-	if err := d.sign(command); err != nil {
-		d.lock.Close()
-		return nil, fmt.Errorf("data directory %s: %w", root, err)
+	if d.lock, err = lock(d.path("lock"), root, command); err != nil {
+		return nil, err
 	}
 	return d, nil
-}
-
-func (d *Dir) sign(command string) error {
-	body, err := json.Marshal(Owner{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)})
-	if err != nil {
-		return err
-	}
-	if err := d.lock.Truncate(0); err != nil {
-		return err
-	}
-	_, err = d.lock.WriteAt(append(body, '\n'), 0)
-	return err
 }
 
 // Release gives the directory back.
@@ -117,14 +67,24 @@ func (d *Dir) Queue() string { return d.path("queue") }
 
 func (d *Dir) path(name string) string { return filepath.Join(d.root, hidden, name) }
 
-// Reset removes what an earlier owner left that the store can rebuild: the queue and
-// temporary files.
+// Reset makes an empty place for what the store can rebuild: the queue and temporary
+// files. What an earlier owner left there goes.
 func (d *Dir) Reset() error {
+	if err := d.Clear(); err != nil {
+		return err
+	}
 	for _, dir := range []string{d.Queue(), d.Temp()} {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+	}
+	return nil
+}
+
+// Clear removes what the store can rebuild.
+func (d *Dir) Clear() error {
+	for _, dir := range []string{d.Queue(), d.Temp()} {
+		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
 	}

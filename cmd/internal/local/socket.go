@@ -7,12 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -24,9 +25,14 @@ const socketName = "socket"
 // ErrNoOwner: no process works the data directory.
 var ErrNoOwner = errors.New("no tidemill process is working there")
 
+// answerTimeout bounds how long a client waits, and how long the owner waits for clients
+// when it ends.
+const answerTimeout = 5 * time.Second
+
 // Serve answers clients on the directory's socket until the returned function is
-// called.
+// called, which waits for answers that are under way.
 func (d *Dir) Serve(snapshot func() progress.Snapshot) (stop func(), err error) {
+	// Whoever left one is gone: this process has the lock.
 	if err := os.Remove(d.path(socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
@@ -44,14 +50,21 @@ func (d *Dir) Serve(snapshot func() progress.Snapshot) (stop func(), err error) 
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(snapshot()) // the client went away
 	})
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	srv := &http.Server{
+		Handler: mux, ReadHeaderTimeout: answerTimeout,
+		ErrorLog: log.New(io.Discard, "", 0), // clients come and go
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = srv.Serve(l) // ends with Close
+		_ = srv.Serve(l) // ends with Shutdown
 	}()
 	return func() {
-		srv.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
+		defer cancel()
+		if srv.Shutdown(ctx) != nil {
+			srv.Close()
+		}
 		<-done
 		release()
 	}, nil
@@ -59,8 +72,12 @@ func (d *Dir) Serve(snapshot func() progress.Snapshot) (stop func(), err error) 
 
 // Ask gets the owner's snapshot of a data directory; [ErrNoOwner] when there is none.
 func Ask(ctx context.Context, root string) (*progress.Snapshot, error) {
-	addr, release, err := socketAddr(filepath.Join(root, hidden))
-	if errors.Is(err, fs.ErrNotExist) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	addr, release, err := socketAddr(filepath.Join(abs, hidden))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errPathTooLong) {
 		return nil, ErrNoOwner
 	}
 	if err != nil {
@@ -73,14 +90,14 @@ func Ask(ctx context.Context, root string) (*progress.Snapshot, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", addr)
 		},
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tidemill/v1/status", nil)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := transport.RoundTrip(req)
-	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+	if noOwner(err) {
 		return nil, ErrNoOwner
 	}
 	if err != nil {
@@ -94,18 +111,7 @@ func Ask(ctx context.Context, root string) (*progress.Snapshot, error) {
 	return &s, nil
 }
 
-// maxSocketPath is what the kernel takes as the path of a socket.
-const maxSocketPath = 100
-
-// socketAddr returns an address for the socket in a directory. A long path is reached
-// through the open directory instead.
-func socketAddr(dir string) (addr string, release func(), err error) {
-	if direct := filepath.Join(dir, socketName); len(direct) <= maxSocketPath {
-		return direct, func() {}, nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return "", nil, err
-	}
-	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) + "/" + socketName, func() { f.Close() }, nil
+// noOwner recognizes what is left of an owner that ended, and what isn't there at all.
+func noOwner(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -5,6 +5,7 @@ package queues
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -15,20 +16,28 @@ import (
 // Help is how a --queue flag explains itself.
 const Help = "queue: `URL` of a NATS server with JetStream, such as nats://127.0.0.1:4222"
 
-// Dial connects to the queue of a store.
-func Dial(ctx context.Context, where, storeUUID string) (*natsqueue.Queue, error) {
+// Check refuses what names no queue.
+func Check(where string) error {
 	u, err := url.Parse(where)
 	switch {
 	case where == "":
-		return nil, app.Usage(fmt.Errorf("no queue given; name one with --queue or %s", app.EnvName("queue")))
+		return app.Usage(app.Hint(errors.New("no queue given"), "name one with --queue or %s; on one machine tidemill run needs none", app.EnvName("queue")))
 	case err != nil:
-		return nil, app.Usage(fmt.Errorf("queue %q: %w", where, err))
-	case u.Scheme != "nats" && u.Scheme != "tls":
-		return nil, app.Usage(fmt.Errorf("queue %q: no queue for this URL; want nats://HOST:PORT or tls://HOST:PORT", where))
+		return app.Usage(fmt.Errorf("queue %q: want nats://HOST:PORT or tls://HOST:PORT", where))
+	case u.Scheme != "nats" && u.Scheme != "tls" || u.Host == "":
+		return app.Usage(fmt.Errorf("queue %q: want nats://HOST:PORT or tls://HOST:PORT", u.Redacted()))
+	}
+	return nil
+}
+
+// Dial connects to the queue of a store.
+func Dial(ctx context.Context, where, storeUUID string) (*natsqueue.Queue, error) {
+	if err := Check(where); err != nil {
+		return nil, err
 	}
 	q, err := natsqueue.Dial(ctx, where, natsqueue.Config{Store: storeUUID})
 	if err != nil {
-		return nil, app.Hint(fmt.Errorf("queue %s: %w", u.Redacted(), err), "is the server up, with JetStream on?")
+		return nil, app.Hint(err, "is the server up, with JetStream on, and does it serve this store and no other?")
 	}
 	return q, nil
 }

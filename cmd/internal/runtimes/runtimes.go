@@ -4,12 +4,15 @@
 package runtimes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/tidemill/tidemill/internal/trial"
+	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/runtime"
 	"github.com/tidemill/tidemill/runtime/scripted"
 	"github.com/tidemill/tidemill/runtime/subprocess"
@@ -34,14 +37,23 @@ var makers = map[string]func(Config) (runtime.Runtime, error){
 // Types returns the names of all types, sorted.
 func Types() []string { return slices.Sorted(maps.Keys(makers)) }
 
+// UnknownTypeError says that this build has no such runtime.
+type UnknownTypeError struct{ Type string }
+
+func (e *UnknownTypeError) Error() string {
+	return fmt.Sprintf("runtime %q: there is none; this build has %s", e.Type, strings.Join(Types(), ", "))
+}
+
 // New makes the runtimes of these types. Close them all.
 func New(c Config, types ...string) (map[string]runtime.Runtime, error) {
 	out := map[string]runtime.Runtime{}
 	for _, kind := range types {
+		if _, ok := out[kind]; ok {
+			continue
+		}
 		mk, ok := makers[kind]
 		if !ok {
-			return nil, errors.Join(
-				fmt.Errorf("runtime %q: this build has %s", kind, strings.Join(Types(), ", ")), Close(out))
+			return nil, errors.Join(&UnknownTypeError{kind}, Close(out))
 		}
 		rt, err := mk(c)
 		if err != nil {
@@ -50,6 +62,20 @@ func New(c Config, types ...string) (map[string]runtime.Runtime, error) {
 		out[kind] = rt
 	}
 	return out, nil
+}
+
+// Admit asks the runtime of a run whether it can do what the run wants. What can't be
+// enforced is a [runtime.UnsupportedError].
+func Admit(ctx context.Context, rts map[string]runtime.Runtime, run *manifest.Run, storeUUID string) error {
+	rt, ok := rts[run.Runtime.Type]
+	if !ok {
+		return &UnknownTypeError{run.Runtime.Type}
+	}
+	env, err := rt.Prepare(ctx, trial.RunSpec(*run, "admission", storeUUID, "admission"))
+	if err != nil {
+		return err
+	}
+	return env.Close(ctx)
 }
 
 // Close closes runtimes.

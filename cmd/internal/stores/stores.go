@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,22 +23,28 @@ const Help = "store of results: a directory, or file:///PATH"
 
 // Open opens a store: a directory, also written as a file URL.
 func Open(_ context.Context, where string) (bundle.Store, error) {
-	if !strings.Contains(where, "://") {
-		return dirstore.Open(where, dirstore.Options{})
+	dir, ok := Directory(where)
+	if !ok {
+		return nil, app.Usage(unknownURL(where))
 	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, app.Usage(fmt.Errorf("store %s: is a file, want a directory", where))
+	}
+	return dirstore.Open(dir, dirstore.Options{})
+}
+
+// unknownURL says what is wrong with what names no store.
+func unknownURL(where string) error {
 	u, err := url.Parse(where)
-	if err != nil {
-		return nil, app.Usage(fmt.Errorf("store %q: %w", where, err))
+	switch {
+	case where == "":
+		return errors.New("no store given; name a directory or file:///PATH")
+	case err != nil:
+		return fmt.Errorf("store %q: want a directory or file:///PATH", where)
+	case u.Scheme == "file":
+		return fmt.Errorf("store %q: a file URL has three slashes and an absolute path: file:///PATH", where)
 	}
-	switch u.Scheme {
-	case "file":
-		if u.Host != "" {
-			return nil, app.Usage(fmt.Errorf("store %q: a file URL has three slashes: file:///PATH", where))
-		}
-		return dirstore.Open(u.Path, dirstore.Options{})
-	default:
-		return nil, app.Usage(fmt.Errorf("store %q: no store for %s:// URLs; this version knows directories and file:///PATH", where, u.Scheme))
-	}
+	return fmt.Errorf("store %q: no store for %s:// URLs; this version knows directories and file:///PATH", u.Redacted(), u.Scheme)
 }
 
 // OpenForWriting opens a store, tests that it decides races, and reads or makes its
@@ -60,9 +67,9 @@ func OpenForWriting(ctx context.Context, where string) (bundle.Store, bundle.Sto
 
 // OpenExisting opens a store that was written to before. Reading makes nothing.
 func OpenExisting(ctx context.Context, where string) (bundle.Store, error) {
-	if path, ok := directory(where); ok {
-		if _, err := os.Stat(path); err != nil {
-			return nil, app.Usage(app.Hint(fmt.Errorf("store %s: %w", where, err), "name another with --store, or make one with tidemill run"))
+	if path, ok := Directory(where); ok {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, app.Usage(app.Hint(fmt.Errorf("store %s: there is no such directory", where), elsewhere))
 		}
 	}
 	s, err := Open(ctx, where)
@@ -72,20 +79,22 @@ func OpenExisting(ctx context.Context, where string) (bundle.Store, error) {
 	if _, err := bundle.ReadIdentity(ctx, s); err != nil {
 		s.Close()
 		if errors.Is(err, bundle.ErrNotFound) {
-			return nil, app.Usage(fmt.Errorf("%s is not a tidemill store: it has no %s", where, bundle.StoreKey))
+			return nil, app.Usage(app.Hint(fmt.Errorf("%s is not a tidemill store: it has no %s", where, bundle.StoreKey), elsewhere))
 		}
 		return nil, err
 	}
 	return s, nil
 }
 
-// directory returns the path of a store that is a directory.
-func directory(where string) (string, bool) {
+const elsewhere = "name the directory that tidemill run --data had; without --data it is results in the working directory"
+
+// Directory returns the path of a store that is a directory.
+func Directory(where string) (string, bool) {
 	if !strings.Contains(where, "://") {
-		return where, true
+		return where, where != ""
 	}
 	u, err := url.Parse(where)
-	if err != nil || u.Scheme != "file" {
+	if err != nil || u.Scheme != "file" || u.Host != "" || u.Path == "" {
 		return "", false
 	}
 	return u.Path, true
@@ -94,7 +103,7 @@ func directory(where string) (string, bool) {
 // Join names an object for people: a path where the store is a directory, relative to
 // the working directory where that is shorter, else a URL.
 func Join(storeURL, key string) string {
-	path, ok := directory(storeURL)
+	path, ok := Directory(storeURL)
 	if !ok {
 		return strings.TrimSuffix(storeURL, "/") + "/" + key
 	}

@@ -107,11 +107,11 @@ func TestListensWhereItIsTold(t *testing.T) {
 
 func TestRefusesNonsense(t *testing.T) {
 	for want, cfg := range map[string]embedded.Config{
-		"no directory":           {},
-		"want host:port":         {Dir: t.TempDir(), Listen: "4222"},
-		"want a port from 0":     {Dir: t.TempDir(), Listen: "localhost:x"},
-		"want more than 0":       {Dir: t.TempDir(), StartTimeout: -1},
-		"not a directory":        {Dir: "/dev/null/not-possible"},
+		"no directory":       {},
+		"want host:port":     {Dir: t.TempDir(), Listen: "4222"},
+		"want a port from 0": {Dir: t.TempDir(), Listen: "localhost:x"},
+		"want more than 0":   {Dir: t.TempDir(), StartTimeout: -1},
+		"not a directory":    {Dir: "/dev/null/not-possible"},
 	} {
 		_, err := embedded.Start(t.Context(), cfg)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Args turns cobra's argument errors into usage errors.
+func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		return Usage(Hint(check(cmd, args), "see %s --help", cmd.CommandPath()))
+	}
+}
+
+// Files takes one file or more.
+func Files(what string) cobra.PositionalArgs {
+	return Args(func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("no %s given", what)
+		}
+		return nil
+	})
+}
+
+// onlyCommands refuses what is no command, with the nearest one.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownCommand(cmd, args[0])
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() || sub.Name() == "help" {
+			names = append(names, sub.Name())
+		}
+	}
+	err := fmt.Errorf("unknown command %q", name)
+	if near := nearest(name, names); near != "" {
+		return Usage(Hint(err, "did you mean %s %s? All commands: %s --help", cmd.CommandPath(), near, cmd.CommandPath()))
+	}
+	return Usage(Hint(err, "see %s --help", cmd.CommandPath()))
+}
+
+// flagError explains flags that don't exist or have a bad value.
+func flagError(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return Usage(Hint(plainer(err), "see %s --help", cmd.CommandPath()))
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := nearest(unknown.GetSpecifiedName(), names); near != "" && unknown.GetSpecifiedShortnames() == "" {
+		return Usage(Hint(err, "did you mean --%s? All flags: %s --help", near, cmd.CommandPath()))
+	}
+	return Usage(Hint(err, "see %s --help", cmd.CommandPath()))
+}
+
+// plainer says what a value should have been instead of which Go function refused it.
+func plainer(err error) error {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	return badValue(bad.GetFlag(), bad.GetValue(), err)
+}
+
+// badValue is the error of a flag's value, wherever it came from.
+func badValue(f *pflag.Flag, value string, err error) error {
+	want := map[string]string{
+		"int": "a whole number", "bool": "true or false", "duration": "a duration such as 30s, 10m or 1h30m",
+	}[f.Value.Type()]
+	if want == "" {
+		return err
+	}
+	return fmt.Errorf("--%s %q: want %s", f.Name, value, want)
+}
+
+// nearest returns the known word that was probably meant, or "".
+func nearest(word string, known []string) string {
+	best, least := "", len(word)/3+2
+	for _, k := range known {
+		if strings.HasPrefix(k, word) && len(word) >= 2 {
+			return k
+		}
+		if d := distance(word, k); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, delete or replace.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

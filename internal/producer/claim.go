@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package producer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/dispatch"
+	"github.com/tidemill/tidemill/manifest"
+)
+
+// maxSameSecond is how many runs of one name may begin within a second.
+const maxSameSecond = 100
+
+// claim takes the run id, or finds that the same run has it. Without an id it takes the
+// first default id that is free: a run that nobody asked to go on with stays alone.
+func (p *Producer) claim(ctx context.Context, d *Draft, o Options) (rec manifest.RunRecord, continued bool, err error) {
+	now := time.Now().UTC()
+	id := cmp.Or(o.RunID, NewRunID(d.Run.Name, now))
+	for n := 2; ; n++ {
+		rec := manifest.RunRecord{
+			SchemaVersion: bundle.SchemaVersion, RunID: id, Group: o.Group, CreatedAt: now.Truncate(time.Millisecond),
+			Producer: p.Version, Plan: d.Plan, Packs: d.Packs, AgentFiles: d.AgentFiles, Run: *d.Run,
+		}
+		old, err := p.take(ctx, rec)
+		switch {
+		case err != nil:
+			return rec, false, err
+		case old == nil:
+			return rec, false, nil
+		case o.RunID == "" && n <= maxSameSecond:
+			suffix := "-" + strconv.Itoa(n)
+			id = NewRunID(d.Run.Name[:min(len(d.Run.Name), maxRunID-len(stamp(now))-len(suffix))], now) + suffix
+		case old.Plan.Digest != d.Plan.Digest:
+			return rec, false, &PlanConflictError{RunID: id, Keys: manifest.DiffRuns(*old, rec)}
+		default:
+			return *old, true, nil
+		}
+	}
+}
+
+// take writes run.yaml, or returns the one that was there before.
+func (p *Producer) take(ctx context.Context, rec manifest.RunRecord) (old *manifest.RunRecord, err error) {
+	if _, err := dispatch.QueueRun(rec); err != nil {
+		return nil, err // names what is wrong before the id is taken
+	}
+	body, err := dispatch.EncodeRun(rec)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.Store.Create(ctx, bundle.Keys{Run: rec.RunID}.RunFile(), body)
+	if err == nil {
+		return nil, nil
+	}
+	if !errors.Is(err, bundle.ErrExists) && !errors.Is(err, bundle.ErrUnavailable) {
+		return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
+	}
+	there, loadErr := dispatch.LoadRun(ctx, p.Store, rec.RunID)
+	if loadErr != nil {
+		if errors.Is(err, bundle.ErrExists) {
+			err = loadErr
+		}
+		return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
+	}
+	// Our own, whose answer was lost, is nobody else's.
+	if same, err := dispatch.EncodeRun(there); err == nil && bytes.Equal(same, body) {
+		return nil, nil
+	}
+	return &there, nil
+}
