@@ -11,8 +11,23 @@ import (
 	"unicode/utf8"
 )
 
-// maxID bounds a task id, in bytes.
-const maxID = 512
+// maxID bounds a task id, in bytes as keys spell it: there a byte outside
+// [A-Za-z0-9._-] takes three. With a file's name behind it a key has room for this.
+const maxID = 200
+
+// keyLength is how many bytes an id takes in a key.
+func keyLength(id string) int {
+	n := 0
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '.' && i > 0:
+			n++
+		default:
+			n += 3
+		}
+	}
+	return n
+}
 
 // fieldError is what is wrong with a row; field may be empty.
 type fieldError struct{ field, text, fix string }
@@ -63,8 +78,11 @@ func (p *Pack) rowID(fields map[string]json.RawMessage) (string, error) {
 	switch {
 	case id == "":
 		return "", &fieldError{name, "the id is empty", "give each row an id"}
-	case len(id) > maxID:
-		return "", &fieldError{name, fmt.Sprintf("the id is %d bytes long", len(id)), fmt.Sprintf("use %d at most", maxID)}
+	case keyLength(id) > maxID:
+		return "", &fieldError{
+			name, fmt.Sprintf("the id takes %d bytes in the store's keys", keyLength(id)),
+			fmt.Sprintf("use %d at most; bytes outside A-Z a-z 0-9 . _ - count three each", maxID),
+		}
 	}
 	return id, nil
 }

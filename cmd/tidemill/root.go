@@ -29,7 +29,7 @@ workers run them, and aggregate builds the report.`)
 		submitcmd.Command("submit", log),
 		workercmd.Command("worker", log),
 		aggregatecmd.Command("aggregate", log),
-		statuscmd.Command(log),
+		statuscmd.Command(),
 		validatecmd.Command(),
 		version.Command(),
 	)

@@ -4,8 +4,6 @@ package aggregator
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/report"
@@ -13,68 +11,29 @@ import (
 
 // decisions are what control records decided about a run, as far as a report shows it.
 type decisions struct {
-	// epochs is the current epoch of each trial that was put back; all others are in
-	// their first.
-	epochs map[string]int
+	epochs bundle.Epochs
 	// ended is the decision that ended the run, nil while it goes on.
 	ended *report.Ended
 }
 
-// readControl reads the control records of a run and applies them in order. One that
-// can't be read is an error: nobody knows what it decided.
+// readControl reads the control records of a run and applies them in order.
 func readControl(ctx context.Context, s bundle.Store, keys bundle.Keys) (decisions, error) {
-	var names []string
-	for info, err := range s.List(ctx, keys.Control()) {
-		if err != nil {
-			return decisions{}, fmt.Errorf("list control records: %w", err)
-		}
-		names = append(names, info.Key)
+	records, err := bundle.ReadControl(ctx, s, keys)
+	if err != nil {
+		return decisions{}, err
 	}
-	slices.Sort(names) // revisions have eight digits
-	d := decisions{epochs: map[string]int{}}
-	for rev := 1; rev <= len(names); rev++ {
-		key := keys.ControlRecord(rev)
-		if _, found := slices.BinarySearch(names, key); !found {
-			break // what is left are sidecars
-		}
-		record, err := bundle.ReadRecord[bundle.Control](ctx, s, key)
-		if err != nil {
-			return decisions{}, fmt.Errorf("control record: %w", err)
-		}
-		if err := d.apply(record); err != nil {
-			return decisions{}, fmt.Errorf("%s: %w", key, err)
+	d := decisions{}
+	if d.epochs, err = bundle.CurrentEpochs(records); err != nil {
+		return decisions{}, err
+	}
+	for _, c := range records {
+		switch c.Kind {
+		case bundle.ControlCancel, bundle.ControlStop:
+			reason, _ := c.Args["reason"].(string)
+			d.ended = &report.Ended{Kind: c.Kind, Rev: c.Rev, At: c.At.UTC(), By: c.By, Reason: reason}
+		case bundle.ControlResume:
+			d.ended = nil
 		}
 	}
 	return d, nil
-}
-
-// apply takes one record into account. Kinds that a report doesn't show are passed
-// over.
-func (d *decisions) apply(c bundle.Control) error {
-	switch c.Kind {
-	case "retry", "regrade":
-		return d.putBack(c)
-	case "cancel", "stop":
-		reason, _ := c.Args["reason"].(string)
-		d.ended = &report.Ended{Kind: c.Kind, Rev: c.Rev, At: c.At.UTC(), By: c.By, Reason: reason}
-	case "resume":
-		d.ended = nil
-	}
-	return nil
-}
-
-// putBack reads {epochs: {trial id: its next epoch}}.
-func (d *decisions) putBack(c bundle.Control) error {
-	epochs, ok := c.Args["epochs"].(map[string]any)
-	if !ok {
-		return fmt.Errorf("%s without args.epochs, an object of trial id → epoch", c.Kind)
-	}
-	for trial, value := range epochs {
-		n, ok := value.(float64)
-		if !ok || n < 2 || n > 1<<30 || n != float64(int(n)) {
-			return fmt.Errorf("args.epochs of trial %.40q: %v, want a whole number from 2", trial, value)
-		}
-		d.epochs[trial] = max(d.epochs[trial], int(n))
-	}
-	return nil
 }

@@ -59,7 +59,6 @@ const (
 	DefaultGradeTimeout     = 10 * time.Minute
 	DefaultProvisionTimeout = 10 * time.Minute
 	defaultTeardownTimeout  = 2 * time.Minute
-	collectTimeout          = 5 * time.Minute
 )
 
 // EarlyFailure is trouble before provisioning: the pack can't be had, the runtime can't

@@ -19,9 +19,9 @@ const (
 	fullRowFile     = "tidemill-row.json" // beside the files of a grader or an oracle
 )
 
-// baseEnv is what every program of the attempt gets.
+// baseEnv is what we tell every program about the attempt.
 func (a *attempt) baseEnv() map[string]string {
-	env := map[string]string{
+	return map[string]string{
 		"TIDEMILL_RUN_ID":           a.Run.RunID,
 		"TIDEMILL_TASK_ID":          a.Row.TaskID,
 		"TIDEMILL_TRIAL_INDEX":      strconv.Itoa(a.Row.TrialIndex),
@@ -31,37 +31,43 @@ func (a *attempt) baseEnv() map[string]string {
 		"TIDEMILL_LOGS_DIR":         a.box.Path(runtime.Logs),
 		"TIDEMILL_INSTRUCTION_FILE": path.Join(a.box.Path(runtime.Input), instructionFile),
 	}
+}
+
+// programEnv is what a program gets: the task's variables, those of its own, later ones
+// before earlier ones, and before all else what we say about the attempt.
+func (a *attempt) programEnv(own ...map[string]string) map[string]string {
+	env := map[string]string{}
 	maps.Copy(env, a.Task.Env)
+	for _, more := range own {
+		maps.Copy(env, more)
+	}
+	maps.Copy(env, a.baseEnv())
 	return env
 }
 
 func (a *attempt) agentEnv() map[string]string {
-	env := a.baseEnv()
+	env := a.programEnv(a.Run.Run.Agent.Env, a.Secrets)
 	if a.step.AgentRow != nil {
 		env["TIDEMILL_ROW_FILE"] = path.Join(a.box.Path(runtime.Input), agentRowFile)
 	}
-	maps.Copy(env, a.Run.Run.Agent.Env)
-	maps.Copy(env, a.Secrets)
 	return env
 }
 
 func (a *attempt) oracleEnv() map[string]string {
-	env := a.baseEnv()
+	env := a.programEnv(a.step.Oracle.Env)
 	env["TIDEMILL_SOLUTION_DIR"] = a.box.Path(runtime.Solution)
 	if a.step.Row != nil {
 		env["TIDEMILL_ROW_FILE"] = path.Join(a.box.Path(runtime.Solution), fullRowFile)
 	}
-	maps.Copy(env, a.step.Oracle.Env)
 	return env
 }
 
 func (a *attempt) gradeEnv() map[string]string {
-	env := a.baseEnv()
+	env := a.programEnv(a.step.Grade.Env)
 	env["TIDEMILL_TESTS_DIR"] = a.box.Path(runtime.Tests)
 	if a.step.Row != nil {
 		env["TIDEMILL_ROW_FILE"] = path.Join(a.box.Path(runtime.Tests), fullRowFile)
 	}
-	maps.Copy(env, a.step.Grade.Env)
 	return env
 }
 

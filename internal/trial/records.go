@@ -3,8 +3,6 @@
 package trial
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,13 +18,8 @@ import (
 
 // writeRecords writes the bundle's own files. Complete and failed attempts pass here
 // alike, so that their shapes can't drift apart.
-func (a *attempt) writeRecords(o *bundle.Outcome) error {
-	a.closeAll()
-	m := &a.metrics
-	if o.Status == bundle.Errored {
-		m.Error, m.ErrorReason, m.ErrorStage = o.TerminationReason, o.Detail, cmp.Or(o.Stage, o.Phase)
-	}
-	end := time.Now()
+func (a *attempt) writeRecords(o bundle.Outcome) error {
+	logs := a.closeLogs()
 	records := []struct {
 		name string
 		v    any
@@ -34,20 +27,16 @@ func (a *attempt) writeRecords(o *bundle.Outcome) error {
 		{"task.yaml", a.taskRecord()},
 		{"trajectory.yaml", trajectory{
 			TaskID: a.Row.TaskID, TrialIndex: a.Row.TrialIndex, TrialID: a.Row.TrialID,
-			StartTS: stamp(a.started), EndTS: stamp(end),
+			StartTS: stamp(a.started), EndTS: stamp(time.Now()),
 			Status: o.Status, TerminationReason: o.TerminationReason, ProvisionStage: o.Stage,
 			Messages: nonNil(a.messages), SimulatorSchemaVersion: 1,
 		}},
-		{"metrics.yaml", *m},
+		{"metrics.yaml", a.metrics},
 		{"grade.yaml", gradeRecord{Grade: a.grade}},
-		{"env.yaml", a.envRecord(*o)},
+		{"env.yaml", a.envRecord(o)},
 	}
 	for _, r := range records {
-		body, err := bundle.EncodeYAML(r.v)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
-		}
-		if err := a.write(r.name, body); err != nil {
+		if err := a.writeYAML(r.name, r.v); err != nil {
 			return err
 		}
 	}
@@ -56,27 +45,30 @@ func (a *attempt) writeRecords(o *bundle.Outcome) error {
 		a.artifacts.Kept, a.artifacts.Skipped = nonNil(a.artifacts.Kept), nonNil(a.artifacts.Skipped)
 		body, err := json.MarshalIndent(a.artifacts, "", "  ")
 		if err != nil {
-			return err
+			return fmt.Errorf("artifacts.json: %w", err)
 		}
 		if err := a.write("artifacts.json", append(body, '\n')); err != nil {
 			return err
 		}
 	}
-	return errors.Join(a.problems...)
+	return logs
 }
 
-// closeAll ends logs that are still open, after an early failure.
-func (a *attempt) closeAll() {
-	a.closeLogs()
-	a.agentLog, a.gradeLog = nil, nil
+func (a *attempt) writeYAML(name string, v any) error {
+	body, err := bundle.EncodeYAML(v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return a.write(name, body)
 }
 
+// write writes a file that holds no secrets any more.
 func (a *attempt) write(name string, body []byte) error {
 	f, err := a.Files.Create(name)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(a.redact.Bytes(body))
+	_, err = f.Write(body)
 	return errors.Join(err, f.Close())
 }
 
@@ -127,16 +119,27 @@ type stepRecord struct {
 func (a *attempt) taskRecord() taskRecord {
 	r := taskRecord{
 		TaskID: a.Row.TaskID, TrialIndex: a.Row.TrialIndex, TrialID: a.Row.TrialID, RunID: a.Run.RunID,
-		Epoch: a.Epoch, Attempt: a.Attempt, Category: a.Task.Category, Metadata: a.Task.Metadata,
-		Pack: a.Row.Pack, Agent: a.Run.Run.Agent.Name, Command: a.Run.Run.Agent.Command,
-		Description: a.Task.Steps[0].Instruction, Grade: a.Task.Steps[0].Grade.Command,
+		Epoch: a.Epoch, Attempt: a.Attempt, Category: a.Task.Category,
+		Pack: a.Row.Pack, Agent: a.Run.Run.Agent.Name, Command: a.redactAll(a.Run.Run.Agent.Command),
+		Description: a.redact.String(a.Task.Steps[0].Instruction), Grade: a.redactAll(a.Task.Steps[0].Grade.Command),
+	}
+	if len(a.Task.Metadata) > 0 {
+		r.Metadata, _ = a.redact.Any(a.Task.Metadata).(map[string]any)
 	}
 	if len(a.Task.Steps) > 1 {
 		for _, s := range a.Task.Steps {
-			r.Steps = append(r.Steps, stepRecord{Name: s.Name, Instruction: s.Instruction})
+			r.Steps = append(r.Steps, stepRecord{Name: s.Name, Instruction: a.redact.String(s.Instruction)})
 		}
 	}
 	return r
+}
+
+func (a *attempt) redactAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = a.redact.String(s)
+	}
+	return out
 }
 
 type envRecord struct {
@@ -147,10 +150,13 @@ type envRecord struct {
 }
 
 type environmentRecord struct {
-	NetworkPolicy string         `yaml:"network_policy"`
-	Allowlist     []string       `yaml:"limited_internet_allowlist,omitempty"`
-	RunnerService string         `yaml:"runner_service"`
-	Services      map[string]any `yaml:"services"`
+	Runtime       string            `yaml:"runtime"`
+	Image         string            `yaml:"image,omitempty"`
+	Resources     runtime.Resources `yaml:"resources"`
+	NetworkPolicy string            `yaml:"network_policy"`
+	Allowlist     []string          `yaml:"limited_internet_allowlist,omitempty"`
+	RunnerService string            `yaml:"runner_service"`
+	Services      map[string]any    `yaml:"services"`
 }
 
 type sandboxRecord struct {
@@ -168,6 +174,7 @@ type workerRecord struct {
 func (a *attempt) envRecord(o bundle.Outcome) envRecord {
 	r := envRecord{
 		Environment: environmentRecord{
+			Runtime: a.RuntimeType, Image: a.image(), Resources: Resources(a.Run.Run.Runtime.Resources, a.Task.Resources),
 			NetworkPolicy: a.Run.Run.NetworkPolicy, Allowlist: a.Run.Run.LimitedInternetAllowlist,
 			Services: map[string]any{},
 		},
@@ -179,46 +186,6 @@ func (a *attempt) envRecord(o bundle.Outcome) envRecord {
 	}
 	return r
 }
-
-// readReports reads what the agent says of itself, before the sandbox goes.
-func (a *attempt) readReports(ctx context.Context) {
-	a.readReport(ctx, trajectoryATIF, maxTrajectory, func(data []byte) error {
-		messages, use, err := parseATIF(data)
-		if use != nil {
-			use.into(&a.metrics)
-		}
-		a.messages = messages
-		return err
-	})
-	if a.messages == nil {
-		a.readReport(ctx, trajectoryLog, maxTrajectory, func(data []byte) error {
-			messages, err := parseMessages(data)
-			a.messages = messages
-			return err
-		})
-	}
-	a.readReport(ctx, usageFile, maxVerdict, func(data []byte) error {
-		use, err := parseUsage(data)
-		if err == nil {
-			use.into(&a.metrics)
-		}
-		return err
-	})
-}
-
-func (a *attempt) readReport(ctx context.Context, name string, limit int64, use func([]byte) error) {
-	data, err := a.readFile(ctx, runtime.AgentLogs, name, limit)
-	if err == nil {
-		err = use(data)
-	}
-	if err != nil && !errors.Is(err, runtime.ErrNotExist) {
-		a.Log.Debug().Err(err).Str("file", name).Msg("agent's report is not usable")
-		a.flag("unreadable_" + name)
-	}
-}
-
-// stamp is the time format of records: RFC 3339 in UTC with milliseconds.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 func nonNil[T any](list []T) []T {
 	if list == nil {

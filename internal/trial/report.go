@@ -3,11 +3,14 @@
 package trial
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/runtime"
 )
 
 // Files that an agent may leave in its log directory. None is required.
@@ -16,6 +19,13 @@ const (
 	usageFile      = "usage.json"
 	trajectoryATIF = "trajectory.json"
 	trajectoryLog  = "trajectory.jsonl"
+)
+
+// Limits of what is read of them, in bytes. Larger trajectories are kept as they are
+// and not translated.
+const (
+	maxReport     = 64 << 10
+	maxTrajectory = 16 << 20
 )
 
 // agentStatus is status.json.
@@ -48,39 +58,52 @@ func parseStatus(data []byte) (agentStatus, error) {
 	return s, nil
 }
 
-// agentUsage is usage.json.
-type agentUsage struct {
-	bundle.Usage
-	Turns           int64    `json:"turns"`
-	APICalls        int64    `json:"api_calls"`
-	ToolCalls       int64    `json:"tool_calls"`
-	ToolSuccessRate *float64 `json:"tool_success_rate"`
-	StuckDetected   bool     `json:"stuck_detected"`
-	CostUSD         *float64 `json:"cost_usd"`
+// readReports reads what the agent says of itself in this step, before the sandbox
+// goes. What usage.json has goes before what the trajectory says.
+func (a *attempt) readReports(ctx context.Context) {
+	var usage *agentUsage
+	var messages []message
+	a.readReport(ctx, trajectoryATIF, maxTrajectory, func(data []byte) (err error) {
+		messages, usage, err = parseATIF(data)
+		return err
+	})
+	if messages == nil {
+		a.readReport(ctx, trajectoryLog, maxTrajectory, func(data []byte) (err error) {
+			messages, err = parseMessages(data)
+			return err
+		})
+	}
+	read := a.readReport(ctx, usageFile, maxReport, func(data []byte) (err error) {
+		usage, err = parseUsage(data, usage)
+		return err
+	})
+	a.used["agent/"+usageFile] = read
+	for _, m := range messages {
+		a.messages = append(a.messages, m.redacted(a.redact))
+	}
+	if usage != nil {
+		a.addUsage(usage)
+	}
 }
 
-// parseUsage reads usage.json. Negative numbers are refused: they would make sums lie.
-func parseUsage(data []byte) (agentUsage, error) {
-	var u agentUsage
-	if err := json.Unmarshal(data, &u); err != nil {
-		return agentUsage{}, fmt.Errorf("%s: %w", usageFile, err)
+// readReport reports whether the file is there and can be used.
+func (a *attempt) readReport(ctx context.Context, name string, limit int64, use func([]byte) error) bool {
+	data, err := a.readFile(ctx, runtime.AgentLogs, name, limit)
+	if errors.Is(err, runtime.ErrNotExist) || errors.Is(err, runtime.ErrLost) {
+		return false // the loss is for collection to tell
 	}
-	for _, n := range []int64{
-		u.PromptTokens, u.CompletionTokens, u.ReasoningTokens, u.CachedTokens,
-		u.CacheCreationInputTokens, u.CacheReadInputTokens, u.Turns, u.APICalls, u.ToolCalls,
-	} {
-		if n < 0 {
-			return agentUsage{}, fmt.Errorf("%s: negative numbers can't be", usageFile)
-		}
+	if err == nil {
+		err = use(data)
 	}
-	if u.CostUSD != nil && *u.CostUSD < 0 {
-		return agentUsage{}, fmt.Errorf("%s: cost_usd is negative", usageFile)
+	if err != nil {
+		a.unreadable(name, err)
 	}
-	return u, nil
+	return err == nil
 }
 
-func (u agentUsage) into(m *bundle.Metrics) {
-	m.Usage = u.Usage
-	m.Turns, m.APICalls, m.ToolCalls = u.Turns, u.APICalls, u.ToolCalls
-	m.ToolSuccessRate, m.StuckDetected, m.CostUSD = u.ToolSuccessRate, u.StuckDetected, u.CostUSD
+// unreadable notes a report of the agent's that can't be used. The file stays in the
+// bundle as it is.
+func (a *attempt) unreadable(name string, err error) {
+	a.Log.Debug().Err(err).Str("file", name).Msg("agent's report is not usable")
+	a.flag(FlagUnreadable + name)
 }

@@ -5,6 +5,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Causes with which a worker cancels an attempt's context. Anything else is treated
@@ -36,4 +37,19 @@ func stopped(ctx context.Context) (Ending, bool) {
 		return RunCancelled, true
 	}
 	return "", false
+}
+
+var errSlow = errors.New("it took longer than it may")
+
+// beyond returns a context for work that goes on although the attempt was stopped: for
+// limit in all, and for no longer than late once the attempt was stopped.
+func beyond(attempt context.Context, limit, late time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(attempt))
+	timer := time.AfterFunc(limit, func() { cancel(errSlow) })
+	unhook := context.AfterFunc(attempt, func() { timer.Reset(late) })
+	return ctx, func() {
+		unhook()
+		timer.Stop()
+		cancel(nil)
+	}
 }

@@ -3,12 +3,13 @@
 package trial
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/redact"
 )
 
 // message is one entry of trajectory.yaml's messages.
@@ -22,145 +23,52 @@ type message struct {
 }
 
 type toolCall struct {
-	ID        string         `yaml:"id" json:"id"`
-	Name      string         `yaml:"name" json:"name"`
-	Arguments map[string]any `yaml:"arguments" json:"arguments"`
+	ID        string `yaml:"id" json:"id"`
+	Name      string `yaml:"name" json:"name"`
+	Arguments any    `yaml:"arguments" json:"arguments"`
 }
 
-// atif is the part of an ATIF trajectory that we translate.
-type atif struct {
-	SchemaVersion string     `json:"schema_version"`
-	Steps         []atifStep `json:"steps"`
-	FinalMetrics  *struct {
-		PromptTokens     int64    `json:"total_prompt_tokens"`
-		CompletionTokens int64    `json:"total_completion_tokens"`
-		CachedTokens     int64    `json:"total_cached_tokens"`
-		CostUSD          *float64 `json:"total_cost_usd"`
-	} `json:"final_metrics"`
-}
-
-type atifStep struct {
-	Timestamp        string          `json:"timestamp"`
-	Source           string          `json:"source"` // user, agent, system
-	Message          json.RawMessage `json:"message"`
-	ReasoningContent string          `json:"reasoning_content"`
-	ToolCalls        []struct {
-		ID        string         `json:"tool_call_id"`
-		Function  string         `json:"function_name"`
-		Arguments map[string]any `json:"arguments"`
-	} `json:"tool_calls"`
-	Observation *struct {
-		Results []struct {
-			SourceCallID string          `json:"source_call_id"`
-			Content      json.RawMessage `json:"content"`
-		} `json:"results"`
-	} `json:"observation"`
-	Metrics *struct {
-		PromptTokens     int64    `json:"prompt_tokens"`
-		CompletionTokens int64    `json:"completion_tokens"`
-		CachedTokens     int64    `json:"cached_tokens"`
-		CostUSD          *float64 `json:"cost_usd"`
-	} `json:"metrics"`
-}
-
-// parseATIF translates trajectory.json. The usage comes from final_metrics, else from
-// the sum of the steps; nil when neither is there.
-func parseATIF(data []byte) ([]message, *agentUsage, error) {
-	var t atif
-	if err := json.Unmarshal(data, &t); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", trajectoryATIF, err)
+// redacted returns the message without secrets, names of tools and ids included.
+func (m message) redacted(r *redact.Redactor) message {
+	if r.Empty() {
+		return m
 	}
-	if t.SchemaVersion == "" || t.Steps == nil {
-		return nil, nil, fmt.Errorf("%s: want ATIF: an object with schema_version and steps", trajectoryATIF)
+	for _, s := range []*string{&m.Role, &m.Content, &m.Reasoning, &m.ToolCallID, &m.TS} {
+		*s = r.String(*s)
 	}
-	var messages []message
-	var use agentUsage
-	counted := false
-	for _, s := range t.Steps {
-		m := message{Role: atifRole(s.Source), Content: text(s.Message), Reasoning: s.ReasoningContent, TS: s.Timestamp}
-		for _, c := range s.ToolCalls {
-			m.ToolCalls = append(m.ToolCalls, toolCall{ID: c.ID, Name: c.Function, Arguments: c.Arguments})
-		}
-		use.ToolCalls += int64(len(s.ToolCalls))
-		if m.Role == "assistant" {
-			use.Turns++
-		}
-		messages = append(messages, m)
-		if s.Observation != nil {
-			for _, r := range s.Observation.Results {
-				messages = append(messages, message{Role: "tool", Content: text(r.Content), ToolCallID: r.SourceCallID, TS: s.Timestamp})
-			}
-		}
-		if s.Metrics != nil {
-			counted = true
-			use.APICalls++
-			use.PromptTokens += s.Metrics.PromptTokens
-			use.CompletionTokens += s.Metrics.CompletionTokens
-			use.CachedTokens += s.Metrics.CachedTokens
-			if s.Metrics.CostUSD != nil {
-				sum := *s.Metrics.CostUSD
-				if use.CostUSD != nil {
-					sum += *use.CostUSD
-				}
-				use.CostUSD = &sum
-			}
-		}
+	calls := m.ToolCalls
+	m.ToolCalls = nil
+	for _, c := range calls {
+		m.ToolCalls = append(m.ToolCalls, toolCall{ID: r.String(c.ID), Name: r.String(c.Name), Arguments: r.Any(c.Arguments)})
 	}
-	if f := t.FinalMetrics; f != nil {
-		counted = true
-		use.PromptTokens, use.CompletionTokens, use.CachedTokens = f.PromptTokens, f.CompletionTokens, f.CachedTokens
-		if f.CostUSD != nil {
-			use.CostUSD = f.CostUSD
-		}
-	}
-	if !counted && use.Turns == 0 {
-		return messages, nil, nil
-	}
-	return messages, &use, nil
-}
-
-func atifRole(source string) string {
-	switch source {
-	case "agent":
-		return "assistant"
-	case "user", "system":
-		return source
-	default:
-		return "user"
-	}
-}
-
-// text returns a JSON string's text, and any other JSON as it stands: newer versions of
-// the format allow content parts.
-func text(raw json.RawMessage) string {
-	var s string
-	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	var compact bytes.Buffer
-	if json.Compact(&compact, raw) != nil {
-		return string(raw)
-	}
-	return compact.String()
+	return m
 }
 
 // parseMessages reads trajectory.jsonl: one message a line, in the shape of
-// trajectory.yaml. A line that is cut off at the end is left out.
+// trajectory.yaml. A last line that was cut off is left out. Messages before a line
+// that is wrong are returned with the error.
 func parseMessages(data []byte) ([]message, error) {
 	var messages []message
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	sc.Buffer(nil, maxTrajectory)
-	for line := 1; sc.Scan(); line++ {
-		if len(bytes.TrimSpace(sc.Bytes())) == 0 {
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
 		var m message
-		if err := json.Unmarshal(sc.Bytes(), &m); err != nil {
-			return messages, fmt.Errorf("%s:%d: %w", trajectoryLog, line, err)
+		err := json.Unmarshal(line, &m)
+		if err != nil && line[len(line)-1] != '\n' {
+			break // the agent was ended while it wrote
+		}
+		if err == nil && m.Role == "" {
+			err = errors.New("want an object with a role")
+		}
+		if err != nil {
+			return messages, fmt.Errorf("%s:%d: %w", trajectoryLog, number, err)
 		}
 		messages = append(messages, m)
 	}
-	return messages, sc.Err()
+	return messages, nil
 }
 
 // trajectory is trajectory.yaml.

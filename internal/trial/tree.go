@@ -9,15 +9,20 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/tidemill/tidemill/runtime"
 )
 
-// copyTree copies a directory of this machine into a place.
+// copyTree copies a directory of this machine into a place; "" is none.
 func (a *attempt) copyTree(ctx context.Context, dir string, p runtime.Place, opts runtime.CopyOptions) error {
+	if dir == "" {
+		return nil
+	}
 	pr, pw := io.Pipe()
 	done := make(chan struct{})
 	go func() {
@@ -34,7 +39,8 @@ func (a *attempt) copyTree(ctx context.Context, dir string, p runtime.Place, opt
 func (a *attempt) copyFiles(ctx context.Context, p runtime.Place, opts runtime.CopyOptions, files map[string][]byte) error {
 	var buf bytes.Buffer
 	tw := tar.NewWriter(&buf)
-	for name, body := range files {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		body := files[name]
 		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(body))}); err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ package trial
 import (
 	"cmp"
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -24,78 +24,72 @@ const (
 	PhaseTeardown  = "teardown"
 )
 
-// failure ends an attempt early.
-type failure struct {
-	ending    Ending
-	reason    string // the agent's own word, where it has one
-	phase     string
-	stage     string
-	detail    string
-	permanent bool
-	capacity  bool
-}
-
 // attempt is the state of one Run.
 type attempt struct {
 	Config
 	started time.Time
 	redact  *redact.Redactor
 	box     runtime.Sandbox
+	dead    bool // the sandbox is known to be lost
 	step    *manifest.Step
+	number  int             // of the step, from 0
+	used    map[string]bool // files of the step's logs whose content is in a record
 
 	metrics   bundle.Metrics
 	grade     bundle.Grade
 	agent     agentEnd
+	usage     *agentUsage // over all steps, nil when nothing is known
 	evidence  runtime.Evidence
 	messages  []message
 	artifacts artifactList
+	room      runtime.CopyLimits // what is left of the limits of collection
 	flags     []string
 	agentLog  *logFile
 	gradeLog  *logFile
-	problems  []error // files that could not be written
-}
-
-// agentEnd is how the agent's phase ended, before grading.
-type agentEnd struct {
-	timedOut  bool
-	exhausted string
-	reason    string // its own word
-	detail    string
 }
 
 // Run runs one attempt. It returns when the sandbox is gone and the bundle's files are
 // written. It never fails: what went wrong is in the report. Cancel ctx with one of the
 // causes of this package to stop it early.
 func Run(ctx context.Context, cfg Config) Report {
-	cfg.TeardownTimeout = cmp.Or(cfg.TeardownTimeout, defaultTeardownTimeout)
-	secrets := make([]string, 0, len(cfg.Secrets))
-	for _, v := range cfg.Secrets {
-		secrets = append(secrets, v)
-	}
-	if cfg.Task == nil {
-		cfg.Task = &manifest.Task{ID: cfg.Row.TaskID, Steps: make([]manifest.Step, 1)}
-	}
-	a := &attempt{Config: cfg, started: time.Now(), redact: redact.New(secrets...)}
-	a.metrics.SchemaVersion = bundle.SchemaVersion
-	a.grade.PassThreshold = cfg.Run.Run.Grade.PassThreshold
-
+	a := newAttempt(cfg)
 	fail := a.live(ctx)
 	ending, outcome := a.conclude(fail)
-	a.captureServices(ctx, ending, outcome)
+	a.captureServices(ctx, outcome)
 	teardownErr := a.teardown(ctx)
-	a.metrics.LatencyTotalS = bundle.NewSeconds(time.Since(a.started))
+	a.metrics.LatencyTotalS = since(a.started)
+	a.finish(&outcome)
 
-	if err := a.writeRecords(&outcome); err != nil {
+	if err := a.writeRecords(outcome); err != nil {
 		// Without its records a bundle is worth nothing: that is trouble of ours.
 		ending = InfraFailed
-		outcome = ending.Outcome("", PhaseCollect, a.redact.String(err.Error()))
-		a.grade = bundle.Grade{PassThreshold: a.grade.PassThreshold}
+		outcome = ending.Outcome("", PhaseCollect, a.text(err.Error()))
+		a.finish(&outcome)
+		a.grade = bundle.Grade{PassThreshold: a.grade.PassThreshold, Reasons: outcome.Detail}
 	}
 	rep := Report{Ending: ending, Outcome: outcome, Grade: a.grade, Metrics: a.metrics, TeardownErr: teardownErr}
 	if fail != nil {
 		rep.Permanent, rep.Capacity = fail.permanent, fail.capacity
 	}
 	return rep
+}
+
+func newAttempt(cfg Config) *attempt {
+	cfg.TeardownTimeout = cmp.Or(cfg.TeardownTimeout, defaultTeardownTimeout)
+	if cfg.Task == nil {
+		cfg.Task = &manifest.Task{ID: cfg.Row.TaskID, Steps: make([]manifest.Step, 1)}
+	}
+	secrets := make([]string, 0, len(cfg.Secrets))
+	for _, v := range cfg.Secrets {
+		secrets = append(secrets, v)
+	}
+	a := &attempt{Config: cfg, started: time.Now(), redact: redact.New(secrets...)}
+	a.metrics.SchemaVersion = bundle.SchemaVersion
+	a.grade.PassThreshold = cfg.Run.Run.Grade.PassThreshold
+	capture := cfg.Run.Run.Capture
+	a.room.Bytes = cmp.Or(int64(capture.MaxArtifactBytes), defaultArtifactBytes)
+	a.room.Entries = cmp.Or(capture.MaxArtifacts, defaultArtifacts)
+	return a
 }
 
 // live goes from provisioning to collection. It returns nil when there is a verdict.
@@ -108,20 +102,14 @@ func (a *attempt) live(ctx context.Context) *failure {
 	}
 	var fail *failure
 	for i := range a.Task.Steps {
-		a.step = &a.Task.Steps[i]
-		if fail = a.runStep(ctx); fail != nil {
-			break
-		}
-		if last := a.grade.Steps[len(a.grade.Steps)-1].Score; a.step.MinReward != nil && *last < *a.step.MinReward {
+		a.step, a.number, a.used = &a.Task.Steps[i], i, map[string]bool{}
+		// What the agent left is evidence, whatever happened.
+		fail = cmp.Or(a.runStep(ctx), a.collectStep(ctx))
+		if fail != nil || a.dead || a.endsHere() {
 			break
 		}
 	}
-	a.closeLogs()
-	// What the agent left is evidence, whatever happened.
-	if f := a.collect(ctx); f != nil && fail == nil {
-		fail = f
-	}
-	return fail
+	return cmp.Or(fail, a.collectWorkdir(ctx))
 }
 
 func (a *attempt) runStep(ctx context.Context) *failure {
@@ -131,10 +119,8 @@ func (a *attempt) runStep(ctx context.Context) *failure {
 	if f := a.runAgent(ctx); f != nil {
 		return f
 	}
-	if a.agent.exhausted != "" && errors.Is(a.box.Alive(ctx), runtime.ErrLost) {
-		// It brought its own box down: that is its result.
-		a.addVerdict(map[string]float64{DefaultReward: 0}, DefaultReward,
-			"the agent used up its "+a.agent.exhausted+" and its sandbox died of it")
+	if a.dead {
+		a.addZero("the agent used up its " + a.agent.exhausted + " and its sandbox died of it")
 		return nil
 	}
 	return a.runGrader(ctx)
@@ -143,13 +129,9 @@ func (a *attempt) runStep(ctx context.Context) *failure {
 // conclude turns what happened into the outcome.
 func (a *attempt) conclude(fail *failure) (Ending, bundle.Outcome) {
 	if fail != nil {
-		o := fail.ending.Outcome(fail.reason, fail.phase, a.redact.String(fail.detail))
+		o := fail.ending.Outcome(fail.reason, fail.phase, a.text(a.inStep(fail)))
 		o.Stage = fail.stage
-		o.Flags = append(o.Flags, a.flags...)
-		a.grade.Scored, a.grade.BinaryPass, a.grade.Score = false, false, nil
-		if a.grade.Reasons == "" {
-			a.grade.Reasons = o.Detail
-		}
+		a.dropGrade(o.Detail)
 		return fail.ending, o
 	}
 	a.finishGrade()
@@ -160,15 +142,23 @@ func (a *attempt) conclude(fail *failure) (Ending, bundle.Outcome) {
 	case a.agent.exhausted != "":
 		ending = Exhausted
 	}
-	o := ending.Outcome("", "", a.redact.String(a.agent.detail))
+	o := ending.Outcome("", "", a.text(a.agent.detail))
 	if ending == Graded {
 		o.TerminationReason = cmp.Or(a.agent.reason, o.TerminationReason)
 		if !a.grade.BinaryPass {
 			o.FailureClass = bundle.AgentFailure
 		}
 	}
-	o.Flags = append(o.Flags, a.flags...)
 	return ending, o
+}
+
+// finish adds what is known only after teardown.
+func (a *attempt) finish(o *bundle.Outcome) {
+	o.Flags = slices.Concat(o.Flags, a.flags)
+	if o.Status == bundle.Errored {
+		m := &a.metrics
+		m.Error, m.ErrorReason, m.ErrorStage = o.TerminationReason, o.Detail, cmp.Or(o.Stage, o.Phase)
+	}
 }
 
 // begin tells that a phase begins.
@@ -177,22 +167,4 @@ func (a *attempt) begin(phase string) {
 	if a.OnPhase != nil {
 		a.OnPhase(phase)
 	}
-}
-
-func (a *attempt) flag(name string) { a.flags = append(a.flags, name) }
-
-// since returns the time since t as a metric.
-func since(t time.Time) *bundle.Seconds {
-	s := bundle.NewSeconds(time.Since(t))
-	return &s
-}
-
-// addSince adds the time since t to a metric that several steps share.
-func addSince(m **bundle.Seconds, t time.Time) {
-	d := time.Since(t)
-	if *m != nil {
-		d += time.Duration((*m).Millis()) * time.Millisecond
-	}
-	s := bundle.NewSeconds(d)
-	*m = &s
 }

@@ -20,8 +20,8 @@ const (
 	RewardJSON = "reward.json"
 )
 
-// maxVerdict bounds both files, in bytes.
-const maxVerdict = 1 << 20
+// maxRewards is how many rewards a verdict may have; all of them are in the commit.
+const maxRewards = 1000
 
 // DefaultReward is the name of the reward in a reward.txt, and the key of a
 // reward.json that is the score unless the run says otherwise.
@@ -87,6 +87,9 @@ func ParseRewardJSON(data []byte) (map[string]float64, error) {
 		}
 		if _, twice := rewards[name]; twice {
 			return fail("%s is given twice", quote(name))
+		}
+		if len(rewards) == maxRewards {
+			return fail("more than %d rewards", maxRewards)
 		}
 		rewards[name] = v
 	}

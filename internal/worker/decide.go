@@ -3,13 +3,10 @@
 package worker
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/manifest"
 )
@@ -30,20 +27,24 @@ const capacityPause = 15 * time.Second
 // bundle reached the store: nothing is committed without its evidence.
 func (wk *work) decide(rep trial.Report, stored bool) decision {
 	retry := wk.rec.Run.Retry
-	row := trial.Table[rep.Ending]
+	tries, charged := 1, 1 // this one among them
+	for _, a := range wk.history {
+		if a.Claim.Epoch != wk.claim.Epoch {
+			continue
+		}
+		tries++
+		if a.End != nil && a.End.Charged {
+			charged++
+		}
+	}
 	switch {
-	case row.Retry == trial.OnResume:
+	case trial.Table[rep.Ending].Retry == trial.OnResume:
 		return decision{why: rep.Outcome.Detail}
 	case rep.Capacity:
 		return decision{after: jitter(capacityPause), why: "no capacity; tried again, not charged"}
 	case !stored:
-		return decision{after: jitter(capacityPause), why: rep.Outcome.Detail}
-	}
-	charged := 1
-	for _, a := range wk.history {
-		if a.Claim.Epoch == wk.claim.Epoch && a.End != nil && a.End.Charged {
-			charged++
-		}
+		// Ours to mend. The wait grows all the same, for each try may cost money.
+		return decision{after: Backoff(retry, tries), why: rep.Outcome.Detail + "; tried again, not charged"}
 	}
 	if !rep.Ending.ShouldRetry(retry.On, rep.Permanent) {
 		return decision{commit: true, charged: true, why: "final: " + rep.Outcome.TerminationReason}
@@ -75,19 +76,4 @@ func jitter(limit time.Duration) time.Duration {
 		return 0
 	}
 	return rand.N(limit) + 1
-}
-
-// again repeats what failed for want of the store, within a budget.
-func (w *Worker) again(ctx context.Context, budget time.Duration, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, budget, errors.New("store retry budget is used up"))
-	defer cancel()
-	var pause backoff
-	for {
-		err := do(ctx)
-		if err == nil || !errors.Is(err, bundle.ErrUnavailable) || ctx.Err() != nil {
-			return err
-		}
-		w.Log.Warn().Err(err).Msg("store is unavailable; trying again")
-		pause.wait(ctx)
-	}
 }

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -16,32 +19,53 @@ import (
 // neither. It goes on although the worker is stopping, since the work is done.
 func (wk *work) finish(rep trial.Report, files *bundle.Writer) {
 	ctx := context.WithoutCancel(wk.ctx)
-	sealed, err := wk.upload(ctx, files)
-	if err != nil {
-		wk.log.Error().Err(err).Msg("bundle could not be stored")
-		rep = lost(fmt.Errorf("bundle could not be stored: %w", err))
-	}
+	sealed, stored := bundle.Sealed{}, false
 	if files != nil {
-		defer func() {
-			if err := files.Remove(); err != nil {
-				wk.log.Warn().Err(err).Msg("spool could not be cleared")
-			}
-		}()
+		var err error
+		if sealed, err = wk.upload(ctx, files); err != nil {
+			wk.log.Error().Err(err).Msg("bundle could not be stored")
+			rep = lost(fmt.Errorf("bundle could not be stored: %w", err))
+		}
+		stored = err == nil
+		wk.clear(files, stored)
 	}
-	stored := err == nil && files != nil
 	d := wk.decide(rep, stored)
 	if d.commit {
 		wk.commit(ctx, rep, sealed, d)
 		return
 	}
 	wk.record(ctx, rep, d, false)
-	if cause := context.Cause(wk.ctx); cause != nil && trial.Table[rep.Ending].Retry == trial.OnResume {
+	if cause := context.Cause(wk.ctx); cause != nil {
 		wk.letGo(cause)
 		wk.emit(Event{Kind: Dropped, Outcome: rep.Outcome, Why: d.why})
 		return
 	}
 	wk.answer("retry", func(ctx context.Context) error { return wk.lease.Retry(ctx, d.after, nil) })
 	wk.emit(Event{Kind: Retrying, Outcome: rep.Outcome, Why: d.why, After: d.after})
+}
+
+// clear removes a bundle from the spool. One that could not be stored is kept beside
+// it: it is the only copy.
+func (wk *work) clear(files *bundle.Writer, stored bool) {
+	if stored {
+		if err := files.Remove(); err != nil {
+			wk.log.Warn().Err(err).Msg("spool could not be cleared")
+		}
+		return
+	}
+	wk.keepUnsent()
+}
+
+// keepUnsent moves the attempt's bundle out of the spool, if it is still there.
+func (wk *work) keepUnsent() {
+	kept := filepath.Join(wk.w.unsentDir(), wk.bundleName())
+	switch err := os.Rename(wk.dir, kept); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		wk.log.Error().Err(err).Msg("bundle could not be kept")
+	default:
+		wk.log.Error().Str("dir", kept).Msg("bundle is kept here only")
+	}
 }
 
 // commit makes the attempt the one that counts, unless another was first.
@@ -61,30 +85,28 @@ func (wk *work) commit(ctx context.Context, rep trial.Report, sealed bundle.Seal
 	if err != nil {
 		// Nobody knows whether it is written. The next delivery will find out.
 		wk.log.Error().Err(err).Msg("commit could not be written")
-		wk.lease.Abandon()
+		wk.abandon()
 		wk.emit(Event{Kind: Dropped, Outcome: rep.Outcome, Why: err.Error()})
 		return
 	}
 	wk.record(ctx, rep, d, won)
-	if won {
-		wk.writeResult(ctx, rep)
-	} else {
+	if !won {
 		wk.log.Warn().Int("committed_attempt", winner.Attempt).Msg("another attempt was committed first; this one is kept as superseded")
+		wk.found(winner)
+		return
 	}
+	wk.writeResult(ctx, rep)
 	if d.dead {
 		wk.answer("bury", func(ctx context.Context) error { return wk.lease.Bury(ctx, d.why) })
 	} else {
 		wk.answer("done", wk.lease.Done)
 	}
-	wk.emit(Event{Kind: Committed, Attempt: winner.Attempt, Outcome: winner.Outcome, Grade: winner.Grade,
-		Latency: time.Duration(winner.Metrics.LatencyTotalS.Millis()) * time.Millisecond})
+	wk.emit(Event{Kind: Committed, Outcome: rep.Outcome, Grade: rep.Grade,
+		Latency: time.Duration(rep.Metrics.LatencyTotalS.Millis()) * time.Millisecond})
 }
 
 // upload seals the files and puts them below the attempt's number.
 func (wk *work) upload(ctx context.Context, files *bundle.Writer) (bundle.Sealed, error) {
-	if files == nil {
-		return bundle.Sealed{}, nil
-	}
 	sealed, err := files.Seal(ctx)
 	if err != nil {
 		return sealed, err
@@ -93,56 +115,4 @@ func (wk *work) upload(ctx context.Context, files *bundle.Writer) (bundle.Sealed
 	return sealed, wk.w.again(ctx, wk.w.StoreRetry, func(ctx context.Context) error {
 		return bundle.Upload(ctx, wk.w.Store, prefix, sealed, wk.w.UploadParallel)
 	})
-}
-
-// record writes how the attempt ended. A missing end reads as a crash, which costs
-// nothing but a little truth, so a failure here is only logged.
-func (wk *work) record(ctx context.Context, rep trial.Report, d decision, committed bool) {
-	end := bundle.AttemptEnd{
-		Attempt: wk.claim.Attempt, Epoch: wk.claim.Epoch, Outcome: rep.Outcome,
-		Committed: committed, Superseded: d.commit && !committed, Charged: d.charged, Why: d.why, At: time.Now().UTC(),
-	}
-	err := wk.w.again(ctx, storeTimeout, func(ctx context.Context) error {
-		return bundle.EndAttempt(ctx, wk.w.Store, wk.keys, wk.row.TrialID, end)
-	})
-	if err != nil {
-		wk.log.Warn().Err(err).Msg("end of the attempt could not be recorded")
-	}
-}
-
-func (wk *work) writeResult(ctx context.Context, rep trial.Report) {
-	r := bundle.Result{
-		TrialID: wk.row.TrialID, TaskID: wk.row.TaskID, TrialIndex: wk.row.TrialIndex,
-		Epoch: wk.claim.Epoch, Attempt: wk.claim.Attempt, Attempts: len(wk.history) + 1,
-		Outcome: rep.Outcome, Grade: rep.Grade,
-		Path: wk.keys.AttemptFiles(wk.row.TaskID, wk.row.TrialIndex, wk.claim.Attempt),
-	}
-	err := wk.w.again(ctx, storeTimeout, func(ctx context.Context) error {
-		return bundle.WriteResult(ctx, wk.w.Store, wk.keys, r)
-	})
-	if err != nil {
-		wk.log.Warn().Err(err).Msg("result.json could not be written")
-	}
-}
-
-// answerTimeout bounds an answer to the queue. When it can't be given, the next
-// delivery finds the commit.
-const answerTimeout = 30 * time.Second
-
-func (wk *work) answer(what string, say func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(wk.ctx), answerTimeout)
-	defer cancel()
-	if err := say(ctx); err != nil {
-		wk.log.Warn().Err(err).Str("answer", what).Msg("the queue did not take the answer")
-		wk.lease.Abandon()
-	}
-}
-
-// letGo answers a lease whose trial was stopped from outside.
-func (wk *work) letGo(cause error) {
-	if errors.Is(cause, trial.ErrHandOver) {
-		wk.answer("hand over", func(ctx context.Context) error { return wk.lease.Retry(ctx, 0, nil) })
-		return
-	}
-	wk.lease.Abandon() // lost or purged: there is nobody to tell
 }

@@ -6,14 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strconv"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/dispatch"
+	"github.com/tidemill/tidemill/internal/flight"
 	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/queue"
@@ -24,19 +24,20 @@ type work struct {
 	w     *Worker
 	lease queue.Lease
 	nonce string
-	run   *liveRun
 	rec   *manifest.RunRecord
 	keys  bundle.Keys
 	ref   bundle.PlanRef
 	row   bundle.PlanRow
+	dir   string // of the attempt's bundle, in the spool
 	log   zerolog.Logger
 
 	claim   bundle.Claim
 	history []bundle.Attempt // before this one
 	ctx     context.Context  // ends when the attempt is to stop
 	cancel  context.CancelCauseFunc
-	stop    chan struct{} // ends the heartbeat
-	beating chan struct{} // closed when it has ended
+
+	stopBeat func()
+	beatOnce sync.Once
 }
 
 // storeTimeout bounds a single look into the store before an attempt begins.
@@ -47,33 +48,48 @@ func (w *Worker) handle(lease queue.Lease, nonce string) {
 	job := lease.Job()
 	wk := &work{
 		w: w, lease: lease, nonce: nonce, keys: bundle.Keys{Run: job.Run},
-		log:  w.Log.With().Str("run_id", job.Run).Str("trial_id", job.Trial).Int("epoch", job.Epoch).Logger(),
-		stop: make(chan struct{}), beating: make(chan struct{}),
+		log: w.Log.With().Str("run_id", job.Run).Str("trial_id", job.Trial).Int("epoch", job.Epoch).Logger(),
 	}
 	wk.ctx, wk.cancel = context.WithCancelCause(w.hardCtx)
-	go func() {
-		defer close(wk.beating)
-		w.beat(lease, wk.log, wk.cancel, wk.stop)
-	}()
-	w.trials.Add(1)
-	if !wk.begin() {
+	wk.startBeat()
+	begun := false
+	wk.safely(func() { begun = wk.begin() })
+	if !begun {
 		wk.end()
 		return
 	}
-	rep, files := wk.attempt()
+	var rep trial.Report
+	var files *bundle.Writer
+	wk.safely(func() { rep, files = wk.attempt() })
+	if rep.Ending == "" {
+		wk.end()
+		return
+	}
 	w.spool <- struct{}{} // waits while too much is on its way to the store
-	go func() {
-		defer func() { <-w.spool; wk.end() }()
-		wk.finish(rep, files)
-	}()
+	w.uploads.Go(func() {
+		defer func() { <-w.spool }()
+		defer wk.end()
+		if !wk.safely(func() { wk.finish(rep, files) }) && files != nil {
+			wk.keepUnsent()
+		}
+	})
+}
+
+// safely keeps a panic from taking other trials down. The job is left as a crash would
+// leave it, and comes again. It reports whether all went well.
+func (wk *work) safely(do func()) bool {
+	err := flight.Safely(func() error { do(); return nil })
+	if p, ok := errors.AsType[*flight.PanicError](err); ok {
+		wk.log.Error().Err(p).Bytes("stack", p.Stack).Msg("worker panicked; the trial is left to the next delivery")
+		wk.abandon()
+	}
+	return err == nil
 }
 
 // end gives back what handle took.
 func (wk *work) end() {
-	close(wk.stop)
-	<-wk.beating
+	wk.endBeat()
 	wk.cancel(nil)
-	wk.w.trials.Done()
 }
 
 // begin finds out what the job is about and claims an attempt. It returns false when
@@ -84,10 +100,7 @@ func (wk *work) begin() bool {
 	job := wk.lease.Job()
 	found, err := bundle.FindCommit(ctx, wk.w.Store, wk.keys, job.Trial, job.Epoch)
 	if err == nil && found != nil {
-		wk.log.Debug().Msg("found committed")
-		wk.answer("done", wk.lease.Done)
-		wk.emit(Event{Kind: Found, TaskID: found.TaskID, TrialIndex: found.TrialIndex, Attempt: found.Attempt,
-			Outcome: found.Outcome, Grade: found.Grade})
+		wk.found(*found)
 		return false
 	}
 	if err == nil {
@@ -109,6 +122,14 @@ func (wk *work) begin() bool {
 	return true
 }
 
+// found answers for a trial that is done already.
+func (wk *work) found(c bundle.Commit) {
+	wk.log.Debug().Int("committed_attempt", c.Attempt).Msg("found committed")
+	wk.answer("done", wk.lease.Done)
+	wk.emit(Event{Kind: Found, TaskID: c.TaskID, TrialIndex: c.TrialIndex, Attempt: c.Attempt,
+		Outcome: c.Outcome, Grade: c.Grade})
+}
+
 // look reads the run and the row that the job points at.
 func (wk *work) look(ctx context.Context) error {
 	job := wk.lease.Job()
@@ -116,14 +137,13 @@ func (wk *work) look(ctx context.Context) error {
 	if wk.ref, err = dispatch.ParseBody(job.Body); err != nil {
 		return permanent{err}
 	}
-	wk.run = wk.w.runs.get(job.Run)
-	if wk.rec, err = wk.run.record(ctx); err != nil {
+	if wk.rec, err = wk.w.shared.record(ctx, job.Run); err != nil {
 		if _, ok := errors.AsType[*dispatch.UnknownRunError](err); ok {
 			return permanent{err}
 		}
 		return err
 	}
-	if wk.row, err = wk.run.row(ctx, wk.ref); err != nil {
+	if wk.row, err = wk.w.shared.row(ctx, job.Run, wk.ref); err != nil {
 		return err
 	}
 	if wk.row.TrialID != job.Trial {
@@ -150,59 +170,15 @@ func (wk *work) putBack(err error) {
 		wk.emit(Event{Kind: Dropped, Why: err.Error()})
 		return
 	}
-	const after = 2 * time.Second
-	wk.log.Warn().Err(err).Msg("attempt could not begin; put back")
+	after := putBackPause(wk.lease.Job().Release)
+	wk.log.Warn().Err(err).Dur("after", after).Msg("attempt could not begin; put back")
 	wk.answer("retry", func(ctx context.Context) error { return wk.lease.Retry(ctx, after, nil) })
 	wk.emit(Event{Kind: Retrying, Why: err.Error(), After: after})
 }
 
-// attempt runs the trial and returns with the sandbox gone.
-func (wk *work) attempt() (trial.Report, *bundle.Writer) {
-	dir := filepath.Join(wk.w.spoolDir(), wk.row.TrialID+"."+strconv.Itoa(wk.claim.Attempt))
-	files, err := bundle.NewWriter(dir)
-	if err != nil {
-		return lost(err), nil
-	}
-	cfg := trial.Config{
-		RuntimeType: wk.rec.Run.Runtime.Type,
-		Run:         wk.rec, Row: wk.row, Epoch: wk.claim.Epoch, Attempt: wk.claim.Attempt,
-		StoreUUID: wk.w.StoreUUID, Worker: wk.w.Name, Version: wk.w.Version,
-		Files: files, Log: wk.log,
-		OnPhase: func(phase string) { wk.emit(Event{Kind: Phase, Phase: phase}) },
-	}
-	cfg.Early = wk.prepare(&cfg)
-	return trial.Run(wk.ctx, cfg), files
-}
-
-// prepare fetches what the trial needs. A failure becomes the attempt's outcome.
-func (wk *work) prepare(cfg *trial.Config) *trial.EarlyFailure {
-	infra := func(err error) *trial.EarlyFailure {
-		return &trial.EarlyFailure{Ending: trial.InfraFailed, Err: err}
-	}
-	var err error
-	if cfg.Task, err = wk.run.task(wk.ctx, wk.row); err != nil {
-		return infra(fmt.Errorf("task: %w", err))
-	}
-	if cfg.AgentFiles, cfg.AgentFilesName, err = wk.run.agentFiles(wk.ctx, wk.rec); err != nil {
-		return infra(fmt.Errorf("agent files: %w", err))
-	}
-	secrets, missing := trial.SecretsFrom(wk.rec.Run.Agent.Secrets)
-	if len(missing) > 0 {
-		return infra(fmt.Errorf("secret %s is not set on worker %s; set it in the worker's environment", missing[0], wk.w.Name))
-	}
-	cfg.Secrets = secrets
-	if cfg.Environment, err = wk.run.environment(wk.rec); err != nil {
-		return &trial.EarlyFailure{Ending: trial.ProvisionFailed, Err: err}
-	}
-	return nil
-}
-
-// lost is the report of an attempt whose bundle could not even be begun.
-func lost(err error) trial.Report {
-	return trial.Report{
-		Ending:  trial.InfraFailed,
-		Outcome: trial.InfraFailed.Outcome("", trial.PhaseProvision, err.Error()),
-	}
+// putBackPause grows with the release number, which grows with each time.
+func putBackPause(release int) time.Duration {
+	return time.Second << min(max(release, 1), 6)
 }
 
 func (wk *work) emit(e Event) {

@@ -8,17 +8,32 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/queue"
 )
 
-// beat renews a lease until stop is closed, and cancels the trial when the lease is
+// startBeat renews the lease from now on, in a goroutine that endBeat waits for.
+func (wk *work) startBeat() {
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		wk.beat(stop)
+	}()
+	wk.stopBeat = func() {
+		close(stop)
+		<-done
+	}
+}
+
+// endBeat returns when the lease is renewed no more: nothing may be said beside the
+// answer that ends it. It can be repeated.
+func (wk *work) endBeat() { wk.beatOnce.Do(wk.stopBeat) }
+
+// beat renews the lease until stop is closed, and cancels the trial when the lease is
 // lost. Lost and unreachable are not the same: while nobody knows, the trial goes on for
 // the grace.
-func (w *Worker) beat(lease queue.Lease, log zerolog.Logger, cancel context.CancelCauseFunc, stop <-chan struct{}) {
-	interval := lease.TTL() / 3
+func (wk *work) beat(stop <-chan struct{}) {
+	interval := max(wk.lease.TTL()/3, time.Millisecond)
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
 	confirmed := time.Now()
@@ -26,30 +41,35 @@ func (w *Worker) beat(lease queue.Lease, log zerolog.Logger, cancel context.Canc
 		select {
 		case <-stop:
 			return
-		case <-lease.Revoked():
-			log.Info().Msg("lease revoked")
-			cancel(trial.ErrCancelled)
+		case <-wk.lease.Revoked():
+			wk.log.Info().Msg("lease revoked; the trial is stopped")
+			wk.cancel(errRevoked)
 			return
 		case <-timer.C:
 		}
-		ctx, done := context.WithTimeout(context.WithoutCancel(w.hardCtx), interval)
-		err := lease.Extend(ctx)
-		done()
-		switch {
+		next := interval
+		switch err := wk.extend(interval); {
 		case err == nil:
 			confirmed = time.Now()
 		case errors.Is(err, queue.ErrLost):
-			log.Warn().Err(err).Msg("lease lost; the trial is stopped")
-			cancel(fmt.Errorf("%w: %w", trial.ErrLeaseLost, err))
+			wk.log.Warn().Err(err).Msg("lease lost; the trial is stopped")
+			wk.cancel(fmt.Errorf("%w: %w", trial.ErrLeaseLost, err))
 			return
 		default:
 			away := time.Since(confirmed)
-			log.Warn().Err(err).Dur("for", away).Msg("lease could not be renewed")
-			if away > max(w.OutageGrace, 0) {
-				cancel(fmt.Errorf("%w: the queue was unreachable for %s", trial.ErrLeaseLost, away.Round(time.Second)))
+			wk.log.Warn().Err(err).Dur("for", away).Msg("lease could not be renewed")
+			if away > max(wk.w.OutageGrace, 0) {
+				wk.cancel(fmt.Errorf("%w: the queue was unreachable for %s", trial.ErrLeaseLost, away.Round(time.Second)))
 				return
 			}
+			next = interval / 5 // soon, or it runs out while the queue is back
 		}
-		timer.Reset(interval)
+		timer.Reset(next)
 	}
+}
+
+func (wk *work) extend(timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(wk.ctx), timeout)
+	defer cancel()
+	return wk.lease.Extend(ctx)
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/internal/packcache"
 	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/queue"
 )
@@ -20,11 +19,10 @@ import (
 // Worker runs trials. Make one with [New] and call Run once.
 type Worker struct {
 	Config
-	packs *packcache.Cache
-	runs  *runCache
+	shared *shared
 
 	spool   chan struct{}  // a place for each trial between teardown and the end of its upload
-	trials  sync.WaitGroup // leased jobs, until they are ended
+	uploads sync.WaitGroup // trials that left their slot
 	hardCtx context.Context
 	hard    context.CancelCauseFunc // ends every running trial
 	stopped chan struct{}           // closed when Run returns
@@ -36,18 +34,19 @@ func New(c Config) (*Worker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	packs, err := packcache.New(c.Store, filepath.Join(c.Dir, "packs"))
-	if err != nil {
-		return nil, err
-	}
-	w := &Worker{Config: c, packs: packs, spool: make(chan struct{}, c.Spool), stopped: make(chan struct{})}
-	w.runs = newRunCache(w)
-	w.hardCtx, w.hard = context.WithCancelCause(context.Background())
+	w := &Worker{Config: c, spool: make(chan struct{}, c.Spool), stopped: make(chan struct{})}
 	// What a crash left in the spool was never committed; its attempts will be repeated.
 	if err := os.RemoveAll(w.spoolDir()); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	if err := os.MkdirAll(w.spoolDir(), 0o700); err != nil {
+	for _, dir := range []string{w.spoolDir(), w.unsentDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("worker: %w", err)
+		}
+	}
+	w.hardCtx, w.hard = context.WithCancelCause(context.Background())
+	var err error
+	if w.shared, err = newShared(w); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	return w, nil
@@ -55,34 +54,40 @@ func New(c Config) (*Worker, error) {
 
 func (w *Worker) spoolDir() string { return filepath.Join(w.Dir, "spool") }
 
+// unsentDir has the bundles that the store would not take. Nobody clears it.
+func (w *Worker) unsentDir() string { return filepath.Join(w.Dir, "unsent") }
+
 // Run serves until ctx ends. Then it takes no more, lets what runs go on for
 // DrainTimeout, and hands the rest over. It returns when nothing of it runs any more; its
 // error is about what it could not give back.
 func (w *Worker) Run(ctx context.Context) error {
 	defer close(w.stopped)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(w.hardCtx, stop)()
 	var slots sync.WaitGroup
 	for range w.Slots {
-		slots.Go(func() { w.serve(ctx) })
+		slots.Go(func() { w.serve(serving) })
 	}
 	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		slots.Wait()
-		w.trials.Wait()
-		close(done)
+		w.uploads.Wait()
 	}()
 	select {
 	case <-done:
-	case <-ctx.Done():
+	case <-serving.Done():
 		w.drain(done)
 	}
 	w.hard(trial.ErrHandOver) // releases the context; nothing runs any more
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return w.runs.close(closing)
+	return w.shared.close(closing)
 }
 
-// Hurry hands every running trial over at once, instead of letting it go on until the
-// drain timeout.
+// Hurry stops the worker and hands every running trial over at once, instead of letting
+// it go on until the drain timeout.
 func (w *Worker) Hurry() { w.hard(trial.ErrHandOver) }
 
 // Stopped is closed when Run has returned.
@@ -117,19 +122,6 @@ func (w *Worker) serve(ctx context.Context) {
 		}
 		pause = backoff{}
 		w.handle(lease, nonce)
-	}
-}
-
-// backoff waits a little longer each time, up to 5 seconds.
-type backoff struct{ d time.Duration }
-
-func (b *backoff) wait(ctx context.Context) {
-	b.d = min(max(2*b.d, 50*time.Millisecond), 5*time.Second)
-	timer := time.NewTimer(b.d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

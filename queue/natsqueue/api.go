@@ -60,9 +60,10 @@ func (q *Queue) purgeSubject(ctx context.Context, stream, filter string) (int, e
 
 // streamInfo asks for the state of a stream, without its subjects.
 func (q *Queue) streamInfo(ctx context.Context, stream string) (info jetstream.StreamInfo, err error) {
+	asked := time.Now()
 	err = q.api(ctx, "STREAM.INFO."+stream, struct{}{}, &info)
 	if err == nil {
-		q.clock.set(info.TimeStamp)
+		q.clock.set(info.TimeStamp, asked)
 	}
 	return info, err
 }

@@ -137,7 +137,7 @@ func (b *book) unsettled() time.Duration {
 	b.mu.Lock()
 	born := b.born
 	b.mu.Unlock()
-	return max(0, b.q.cfg.LeaseSettle-b.q.clock.now().Sub(born))
+	return max(0, b.q.cfg.LeaseSettle-b.q.clock.atLeast().Sub(born))
 }
 
 // takeable returns after which time somebody else may take the entry over, 0 for
@@ -149,7 +149,7 @@ func (b *book) takeable(ctx context.Context, e entry, d *delivery) (time.Duratio
 	if err := b.refresh(ctx); err != nil {
 		return 0, err
 	}
-	if rest := e.written.Add(e.ttl()).Sub(b.q.clock.now()); rest > 0 {
+	if rest := e.written.Add(e.ttl()).Sub(b.q.clock.atLeast()); rest > 0 {
 		return rest, nil
 	}
 	return max(0, b.q.cfg.LeaseSettle-b.q.clock.sinceConnect()), nil

@@ -15,8 +15,11 @@
 // Buried jobs are in the stream DEAD, under tidemill.dead.<run>.<trial>.
 //
 // Three key-value buckets go with them: tidemill-runs holds the open runs, which
-// every value watches; tidemill-leases holds one entry for each job in flight;
-// tidemill-starts holds when the next job of a rate-limited run may start.
+// every value watches; tidemill-leases holds one entry for each job in flight, and
+// for some minutes after its end; tidemill-starts holds when the next job of a
+// rate-limited run may start. Without JetStream go tidemill.wake.<pool>.<class>,
+// tidemill.news and tidemill.lost.<value>: they make things fast, and any of them
+// may be lost.
 //
 // # Why acks are not enough
 //

@@ -5,7 +5,9 @@ package natsqueue
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,9 +16,7 @@ import (
 	"github.com/tidemill/tidemill/queue"
 )
 
-// Publish implements [queue.Publisher]. Jobs go in by atomic batches, each of
-// which is all new or refused whole. A batch that was refused is tried again
-// without the trials that are live, and then job by job.
+// Publish implements [queue.Publisher]. Jobs go in by atomic batches.
 func (q *Queue) Publish(ctx context.Context, run string, jobs []queue.Job) (queue.Published, error) {
 	var total queue.Published
 	jobs, err := queue.CheckJobs(run, jobs)
@@ -27,19 +27,52 @@ func (q *Queue) Publish(ctx context.Context, run string, jobs []queue.Job) (queu
 	if err != nil {
 		return total, err
 	}
-	for batch := range slices.Chunk(jobs, q.cfg.BatchSize) {
-		fresh := firstOfTrial(batch)
-		stored, err := q.publishBatch(ctx, r.Run, fresh)
+	for b := range q.prepare(ctx, r.Run, jobs) {
+		stored, err := q.publishBatch(ctx, r.Run, b)
 		total.Stored += stored
 		if err != nil {
 			return total, err
 		}
-		total.Skipped += len(batch) - stored
+		total.Skipped += b.named - stored
 		if stored > 0 {
 			q.announce(r.Run)
 		}
 	}
-	return total, nil
+	return total, ctx.Err()
+}
+
+// batch is what goes in at once.
+type batch struct {
+	named    int // jobs, before repeated trials were dropped
+	jobs     []queue.Job
+	messages []*nats.Msg
+}
+
+// prepare makes each batch while the server stores the one before it.
+func (q *Queue) prepare(ctx context.Context, r queue.Run, jobs []queue.Job) iter.Seq[batch] {
+	return func(yield func(batch) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		ready := make(chan batch, 1)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer cancel()
+		wg.Go(func() {
+			defer close(ready)
+			for named := range slices.Chunk(jobs, q.cfg.BatchSize) {
+				fresh := firstOfTrial(named)
+				select {
+				case ready <- batch{named: len(named), jobs: fresh, messages: messages(r, fresh)}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		for b := range ready {
+			if !yield(b) {
+				return
+			}
+		}
+	}
 }
 
 // firstOfTrial drops the jobs of trials that were named before.
@@ -52,16 +85,16 @@ func firstOfTrial(jobs []queue.Job) []queue.Job {
 	})
 }
 
-// message is a job on its way in. It is refused if the trial is live, waiting or
-// delayed.
+// message is a job on its way in. It is refused if the trial waits or is in
+// flight. One header could have the server refuse delayed ones too; it would be
+// a fifth of each message on disk.
 func message(r queue.Run, j queue.Job) *nats.Msg {
 	return &nats.Msg{
 		Subject: jobSubject(waitingSpace, r, j.Trial),
 		Data:    j.Body,
 		Header: nats.Header{
-			jetstream.MsgIDHeader:                   {messageID(r.ID, j.ID)},
-			jetstream.ExpectedLastSubjSeqHeader:     {"0"},
-			jetstream.ExpectedLastSubjSeqSubjHeader: {anywhere(r, j.Trial)},
+			jetstream.MsgIDHeader:               {messageID(r.ID, j.ID)},
+			jetstream.ExpectedLastSubjSeqHeader: {"0"},
 		},
 	}
 }
@@ -74,34 +107,66 @@ func messages(r queue.Run, jobs []queue.Job) []*nats.Msg {
 	return out
 }
 
-func (q *Queue) publishBatch(ctx context.Context, r queue.Run, jobs []queue.Job) (stored int, err error) {
-	refused, err := q.atomically(ctx, r, jobs)
-	if err != nil || !refused {
-		return len(jobs), err
+// publishBatch stores what is new of a batch: whole if all of it is, then without
+// the trials that are live, and at last job by job, for an id that is known but
+// not live is told by nothing else.
+func (q *Queue) publishBatch(ctx context.Context, r queue.Run, b batch) (stored int, err error) {
+	jobs := b.jobs
+	refused, err := q.anyDelayed(ctx, r)
+	if err == nil && !refused {
+		refused, err = q.atomically(ctx, r, b.messages)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !refused {
+		return len(jobs), nil
 	}
 	live, err := q.liveTrials(ctx, r, jobs)
 	if err != nil {
 		return 0, err
 	}
-	if len(live) > 0 {
-		jobs = slices.DeleteFunc(jobs, func(j queue.Job) bool { return live[j.Trial] })
-		if len(jobs) == 0 {
-			return 0, nil
-		}
-		refused, err = q.atomically(ctx, r, jobs)
-		if err != nil || !refused {
-			return len(jobs), err
-		}
+	jobs = slices.DeleteFunc(jobs, func(j queue.Job) bool { return live[j.Trial] })
+	if len(jobs) == 0 {
+		return 0, nil
+	}
+	refused, err = q.atomically(ctx, r, messages(r, jobs))
+	if err != nil {
+		return 0, err
+	}
+	if !refused {
+		return len(jobs), nil
 	}
 	return q.oneByOne(ctx, r, jobs)
 }
 
-// atomically stores all of the jobs or none. It is refused if the server knows
+// anyDelayed reports whether the run has a delayed job at all, which most have
+// not. One that becomes delayed just now may slip through; its lease and the
+// commit absorb that.
+func (q *Queue) anyDelayed(ctx context.Context, r queue.Run) (any bool, err error) {
+	err = q.repaired(ctx, func() error {
+		return q.call(ctx, "look for delayed jobs of run "+r.ID, func(ctx context.Context) error {
+			_, err := q.getMessage(ctx, trialsStream, struct {
+				Seq  uint64 `json:"seq"`
+				Next string `json:"next_by_subj"`
+			}{1, runFilter(delayedSpace, r)})
+			any = err == nil
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				return nil
+			}
+			return err
+		})
+	})
+	return any, err
+}
+
+// atomically stores all of the messages or none, and waits for nothing but the
+// last one's answer. It is refused if the server knows
 // any id or has any trial.
-func (q *Queue) atomically(ctx context.Context, r queue.Run, jobs []queue.Job) (refused bool, err error) {
+func (q *Queue) atomically(ctx context.Context, r queue.Run, batch []*nats.Msg) (refused bool, err error) {
 	err = q.repaired(ctx, func() error {
 		return q.longCall(ctx, "publish to run "+r.ID, func(ctx context.Context) error {
-			_, err := jetstreamext.PublishMsgBatch(ctx, q.js, messages(r, jobs))
+			_, err := jetstreamext.PublishMsgBatch(ctx, q.js, batch, jetstreamext.BatchFlowControl{})
 			return err
 		})
 	})

@@ -40,7 +40,7 @@ func (s *starts) take(ctx context.Context, r queue.Run) (_ *start, wait time.Dur
 		if err != nil {
 			return nil, 0, err
 		}
-		now := s.q.clock.now()
+		now := s.q.clock.atLeast()
 		if wait := held.was.Sub(now); wait > 0 {
 			return nil, min(wait, step), nil
 		}

@@ -59,7 +59,7 @@ func (q *Queue) again(r queue.Run, j queue.Job, after time.Duration) *nats.Msg {
 	}
 	m.Subject = jobSubject(delayedSpace, r, j.Trial)
 	// Set by hand: the client's option cuts the fraction of the second.
-	at := q.clock.now().Add(after).UTC()
+	at := q.clock.atMost().Add(after).UTC()
 	m.Header.Set(jetstream.ScheduleHeader, "@at "+at.Format(time.RFC3339Nano))
 	m.Header.Set(jetstream.ScheduleTargetHeader, jobSubject(waitingSpace, r, j.Trial))
 	return m

@@ -112,7 +112,6 @@ func (q *Queue) setUp(ctx context.Context) error {
 		case leasesStream:
 			q.book.noteBirth(info)
 		case trialsStream:
-			q.clock.set(info.TimeStamp)
 			if got := info.Config; got.Retention != c.Retention || !got.AllowMsgSchedules || !got.AllowAtomicPublish {
 				return fmt.Errorf("%w: stream %s is no work queue with schedules and atomic batches: want one that Tidemill created",
 					queue.ErrConflict, c.Name)
@@ -125,6 +124,7 @@ func (q *Queue) setUp(ctx context.Context) error {
 // stream binds to a stream, or creates it. Who loses the race to create it binds.
 func (q *Queue) stream(ctx context.Context, c jetstream.StreamConfig) (info *jetstream.StreamInfo, err error) {
 	err = q.call(ctx, "set up stream "+c.Name, func(ctx context.Context) error {
+		asked := time.Now()
 		s, err := q.js.Stream(ctx, c.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			s, err = q.js.CreateStream(ctx, c)
@@ -136,6 +136,7 @@ func (q *Queue) stream(ctx context.Context, c jetstream.StreamConfig) (info *jet
 			return err
 		}
 		info = s.CachedInfo()
+		q.clock.set(info.TimeStamp, asked)
 		return nil
 	})
 	return info, err

@@ -29,6 +29,9 @@ type Harness struct {
 	// Quiet is how long the suite watches for something that must not come.
 	// Defaults to 250 ms.
 	Quiet time.Duration
+	// Early is how much before its time a delayed job may come, where the broker's
+	// clock is not the caller's. Defaults to none.
+	Early time.Duration
 	// TurnLag is how many jobs of a large run may be handed out before the first
 	// one of a small run that came later, at equal priority. Defaults to 3.
 	TurnLag int

@@ -89,7 +89,10 @@ func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *est
 	if e.identity, err = identityAt(e.lock, ""); err != nil {
 		return nil, "", err
 	}
-	if e.Workdir, err = identityAt(e.lock, workName); err != nil {
+	if e.work, err = openDirAt(e.lock, workName); err != nil {
+		return nil, "", err
+	}
+	if e.Workdir, err = identityAt(e.work, ""); err != nil {
 		return nil, "", err
 	}
 	return e, base, e.record.write(e.lock)

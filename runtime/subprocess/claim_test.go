@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -236,6 +237,31 @@ func TestHalfMade(t *testing.T) {
 	}
 	if left := entriesOf(t, rt.cfg.Root); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The instants without a record leave empty directories, which the next start removes.
+func TestNewTidiesUp(t *testing.T) {
+	rt := newRuntime(t, Config{})
+	for _, d := range []string{"a@new-1/work", "a@new-1/tmp", "b@side", "c@new-2/work/sub", "d@new-3", "e"} {
+		if err := os.MkdirAll(filepath.Join(rt.cfg.Root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, rt, "living")
+	before := entriesOf(t, rt.cfg.Root)
+	if err := rt.claims.tidy(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, entriesOf(t, rt.cfg.Root)); diff != "" {
+		t.Errorf("young directories (-before +after):\n%s", diff)
+	}
+	if err := rt.claims.tidy(time.Now().Add(2 * tidyAge)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"c@new-2", "e", "living", "living@side"}
+	if diff := cmp.Diff(want, entriesOf(t, rt.cfg.Root)); diff != "" {
+		t.Errorf("below the root (-want +got):\n%s", diff)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 
 func TestConformance(t *testing.T) {
 	runtimetest.Run(t, runtimetest.Harness{
-		Env: []string{markVar},
+		Env:       []string{markVar},
+		TakesOver: true,
 		Failing: []runtimetest.Failing{{
 			Name: "labels of another store", Stage: runtime.StageProvision,
 			Edit: func(s *runtime.Spec) { s.Labels.Store = "another" },
@@ -26,8 +27,10 @@ func TestConformance(t *testing.T) {
 					return append(entriesOf(t, root), runtimetest.HostProcesses(mark)...)
 				},
 				ProviderName: func(_ *testing.T, h runtime.Handle) string { return filepath.Base(h.ID) },
-				// Abandon is left out: Open takes over what a dead owner of its own store left;
-				// crash_test.go shows it.
+				Abandon: func(t *testing.T, _ runtime.RunSpec, spec runtime.Spec) runtime.Handle {
+					handle, _ := crash(t, root, spec)
+					return handle
+				},
 			}
 		},
 		Special: func(t *testing.T, sb runtime.Sandbox, dir string) []string {

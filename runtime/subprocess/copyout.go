@@ -65,10 +65,13 @@ func (s *Sandbox) copyOut(ctx context.Context, p runtime.Place, name string, lim
 	r, w := io.Pipe()
 	stream := &outCopy{PipeReader: r, done: make(chan struct{})}
 	report := &report{limit: s.cfg.SkippedCap}
+	// Nobody may be reading when the context ends.
+	stop := context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
 	go func() {
 		defer close(stream.done)
 		defer s.leave()
 		defer unbind()
+		defer stop()
 		defer dir.Close()
 		w.CloseWithError(pack(ctx, w, dir, rel, limits, report))
 	}()

@@ -5,6 +5,7 @@ package subprocess
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,12 +18,16 @@ import (
 
 const (
 	crashRootVar = "SUBPROCESS_TEST_CRASH_ROOT"
-	crashNameVar = "SUBPROCESS_TEST_CRASH_NAME"
+	crashSpecVar = "SUBPROCESS_TEST_CRASH_SPEC"
 )
 
-// crashingWorker opens a sandbox, starts what a hostile agent would start, says so,
-// and waits to be killed.
-func crashingWorker(root, name string) {
+// crashingWorker opens a sandbox, prints its handle, starts what a hostile agent would
+// start, says so, and waits to be killed.
+func crashingWorker(root, specJSON string) {
+	var spec runtime.Spec
+	if err := json.Unmarshal([]byte(specJSON), &spec); err != nil {
+		fatal(err)
+	}
 	rt, err := New(Config{Root: root, Store: testStore})
 	if err != nil {
 		fatal(err)
@@ -31,12 +36,15 @@ func crashingWorker(root, name string) {
 	if err != nil {
 		fatal(err)
 	}
-	sb, err := env.Open(context.Background(), testSpec(name))
+	sb, err := env.Open(context.Background(), spec)
 	if err != nil {
 		fatal(err)
 	}
+	if err := json.NewEncoder(os.Stdout).Encode(sb.Handle()); err != nil {
+		fatal(err)
+	}
 	exit, err := sb.Exec(context.Background(), runtime.Command{Stdout: os.Stdout, Argv: []string{"sh", "-c", `
-echo precious >file; mkdir ro; echo x >ro/x; chmod 500 ro
+echo precious >abandoned; mkdir ro; echo x >ro/x; chmod 500 ro
 sleep 1000 >/dev/null 2>&1 & echo $! >pids
 setsid sleep 1000 >/dev/null 2>&1 & echo $! >>pids
 env -i setsid sh -c 'trap "" TERM HUP; exec sleep 1000' >/dev/null 2>&1 & echo $! >>pids
@@ -47,11 +55,15 @@ exec sleep 1000`}})
 }
 
 // crash runs a worker on the root and kills it while a sandbox of its is open. It
-// returns the ids of the sandbox's processes, the command itself last.
-func crash(t *testing.T, root, name string) []string {
+// returns the sandbox's handle and the ids of its processes, the command itself last.
+func crash(t *testing.T, root string, spec runtime.Spec) (runtime.Handle, []string) {
 	t.Helper()
+	data, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
 	worker := exec.Command(os.Args[0])
-	worker.Env = append(os.Environ(), crashRootVar+"="+root, crashNameVar+"="+name)
+	worker.Env = append(os.Environ(), crashRootVar+"="+root, crashSpecVar+"="+string(data))
 	worker.Stderr = os.Stderr
 	out, err := worker.StdoutPipe()
 	if err != nil {
@@ -60,21 +72,25 @@ func crash(t *testing.T, root, name string) []string {
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || line != "ready\n" {
-		t.Fatalf("the worker said %q: %v", line, err)
+	defer func() {
+		_ = worker.Process.Kill()
+		_ = worker.Wait()
+	}()
+	lines := bufio.NewScanner(out)
+	var handle runtime.Handle
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &handle) != nil {
+		t.Fatalf("the worker said %q, want a handle: %v", lines.Text(), lines.Err())
 	}
-	if err := worker.Process.Kill(); err != nil {
-		t.Fatal(err)
+	if !lines.Scan() || lines.Text() != "ready" {
+		t.Fatalf("the worker said %q: %v", lines.Text(), lines.Err())
 	}
-	_ = worker.Wait()
-	return strings.Fields(mustRead(t, root+"/"+name+"/pids"))
+	return handle, strings.Fields(mustRead(t, root+"/"+spec.Name+"/pids"))
 }
 
 func TestOpenTakesOverFromTheDead(t *testing.T) {
 	root := t.TempDir()
 	const name = "0123456789abcdef0123456789abcdef"
-	pids := crash(t, root, name)
+	handle, pids := crash(t, root, testSpec(name))
 	for _, pid := range pids[:3] {
 		if !alivePID(t, pid) {
 			t.Fatalf("process %s died with the worker: nothing is left to take over", pid)
@@ -82,7 +98,7 @@ func TestOpenTakesOverFromTheDead(t *testing.T) {
 	}
 	rt := newRuntime(t, Config{Root: root})
 	found, err := rt.List(t.Context())
-	if err != nil || len(found) != 1 || found[0].Live || found[0].Name != name {
+	if err != nil || len(found) != 1 || found[0].Live || found[0].Handle != handle {
 		t.Fatalf("List: %+v, %v; want the dead worker's sandbox, not live", found, err)
 	}
 
@@ -99,7 +115,7 @@ func TestOpenTakesOverFromTheDead(t *testing.T) {
 		t.Errorf("the new sandbox has its predecessor's files: %q", got)
 	}
 	// The old handle names nothing any more.
-	if err := rt.Destroy(t.Context(), found[0].Handle); err != nil {
+	if err := rt.Destroy(t.Context(), handle); err != nil {
 		t.Error(err)
 	}
 	if err := sb.Alive(t.Context()); err != nil {
@@ -109,7 +125,7 @@ func TestOpenTakesOverFromTheDead(t *testing.T) {
 
 func TestDestroyWhatTheDeadLeft(t *testing.T) {
 	root := t.TempDir()
-	pids := crash(t, root, "swept")
+	_, pids := crash(t, root, testSpec("swept"))
 	other := newRuntime(t, Config{Root: root, Store: "another-store"})
 	rt := newRuntime(t, Config{Root: root})
 	found, err := rt.List(t.Context())
@@ -126,7 +142,7 @@ func TestDestroyWhatTheDeadLeft(t *testing.T) {
 	}
 	_, err = tryOpen(t, other, testSpec("swept"))
 	wantConflict(t, err)
-	if got := mustRead(t, root+"/swept/file"); got != "precious\n" {
+	if got := mustRead(t, root+"/swept/abandoned"); got != "precious\n" {
 		t.Errorf("another store changed it: %q", got)
 	}
 

@@ -47,7 +47,9 @@ func (e *environment) Open(ctx context.Context, spec runtime.Spec) (runtime.Sand
 		ctx, cancel = context.WithTimeoutCause(ctx, spec.ReadyTimeout, fmt.Errorf("not ready after %v", spec.ReadyTimeout))
 		defer cancel()
 	}
-	estate, err := e.rt.claims.claim(ctx, name, spec.Labels)
+	labels := spec.Labels
+	labels.Store = e.rt.cfg.Store
+	estate, err := e.rt.claims.claim(ctx, name, labels)
 	if err != nil {
 		return fail(runtime.StageProvision, false, err)
 	}

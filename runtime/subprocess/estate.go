@@ -19,6 +19,7 @@ type estate struct {
 	record
 	identity identity // of the side directory
 	lock     *os.File // the side directory, locked; its descriptor is the ownership
+	work     *os.File // the workdir, open so that its inode is given to no other one
 }
 
 func (e *estate) handle(root string) runtime.Handle {
@@ -89,5 +90,8 @@ func (e *estate) release() {
 	if e.lock != nil {
 		unlockSide(e.lock)
 		e.lock.Close()
+	}
+	if e.work != nil {
+		e.work.Close()
 	}
 }

@@ -140,19 +140,28 @@ func (s *Sandbox) await(ctx context.Context, p *process) (runtime.Exit, error) {
 	}
 	exit := exitOf(state)
 	exit.TimedOut = timedOut
-	if cause == nil && killErr != nil {
-		cause = fmt.Errorf("sandbox %s: %w", s.estate.Name, killErr)
+	if killErr != nil {
+		killErr = fmt.Errorf("sandbox %s: %w", s.estate.Name, killErr)
 	}
-	if cause != nil {
-		return exit, cause
+	if cause != nil || killErr != nil {
+		return exit, errors.Join(cause, killErr)
 	}
 	if err == nil && !exit.OK() {
-		// Whoever removed the sandbox killed the program first.
-		if lost := s.alive(); errors.Is(lost, runtime.ErrLost) {
-			err = lost
-		}
+		err = s.fault()
 	}
 	return exit, err
+}
+
+// fault tells whether a program failed because of us: whoever closes or removes a
+// sandbox kills its programs first.
+func (s *Sandbox) fault() error {
+	if s.life.Err() != nil {
+		return fmt.Errorf("sandbox %s: %w", s.estate.Name, context.Cause(s.life))
+	}
+	if lost := s.alive(); errors.Is(lost, runtime.ErrLost) {
+		return lost
+	}
+	return nil
 }
 
 // kill ends the command's group, and those of its descendants that left it.
@@ -168,7 +177,8 @@ func (s *Sandbox) kill(ctx context.Context, p *process, gently bool) error {
 	}
 	// The zero byte ends the entry: command 1 is not command 11.
 	q := quarry{mark: markVar + "=" + p.mark + "\x00"}
-	return s.reap.end(context.WithoutCancel(ctx), q, nil)
+	// Nobody has waited for the leader, so the group's number is still its own.
+	return s.reap.end(context.WithoutCancel(ctx), q, nil, p.group.id)
 }
 
 func exitOf(state *os.ProcessState) runtime.Exit {

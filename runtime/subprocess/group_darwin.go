@@ -60,7 +60,9 @@ func newReaper(_ string, timeout time.Duration) *reaper {
 func (t *table) find(_ quarry, groups []int) ([]*prey, error) {
 	var found []*prey
 	for _, id := range groups {
-		found = append(found, &prey{pid: -id})
+		if unix.Kill(-id, 0) == nil {
+			found = append(found, &prey{pid: -id})
+		}
 	}
 	return found, nil
 }
@@ -70,7 +72,7 @@ type prey struct{ pid int }
 func (p *prey) kill() { _ = unix.Kill(p.pid, unix.SIGKILL) }
 
 func (p *prey) await(ctx context.Context) {
-	for ctx.Err() == nil && !errors.Is(unix.Kill(p.pid, 0), unix.ESRCH) {
+	for ctx.Err() == nil && unix.Kill(p.pid, 0) == nil {
 		time.Sleep(time.Millisecond)
 	}
 }

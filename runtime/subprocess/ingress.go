@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/tidemill/tidemill/runtime"
 )
@@ -21,16 +22,31 @@ func (s *Sandbox) Ingress(ctx context.Context, name string) (runtime.Listener, e
 	if err != nil {
 		return runtime.Listener{}, fmt.Errorf("ingress %s of sandbox %s: %w", name, s.estate.Name, err)
 	}
-	stop := context.AfterFunc(s.life, func() { l.Close() })
-	return runtime.Listener{Listener: ingress{l, stop}, URL: "http://" + l.Addr().String()}, nil
+	s.mu.Lock()
+	s.listeners = append(s.listeners, l)
+	s.mu.Unlock()
+	return runtime.Listener{Listener: ingress{l, s}, URL: "http://" + l.Addr().String()}, nil
 }
 
+// ingress is a listener that its sandbox closes, unless it was closed before.
 type ingress struct {
 	net.Listener
-	stop func() bool
+	sandbox *Sandbox
 }
 
 func (i ingress) Close() error {
-	i.stop()
+	s := i.sandbox
+	s.mu.Lock()
+	s.listeners = slices.DeleteFunc(s.listeners, func(l net.Listener) bool { return l == i.Listener })
+	s.mu.Unlock()
 	return i.Listener.Close()
+}
+
+func (s *Sandbox) closeListeners() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.listeners = nil
 }

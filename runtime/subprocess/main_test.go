@@ -23,7 +23,7 @@ const testStore = "6f0c6c0e-54a6-4d64-a1ab-6f2c5c0f7e11"
 // TestMain plays the worker that is killed as well; see crash_test.go.
 func TestMain(m *testing.M) {
 	if root := os.Getenv(crashRootVar); root != "" {
-		crashingWorker(root, os.Getenv(crashNameVar))
+		crashingWorker(root, os.Getenv(crashSpecVar))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -33,13 +33,14 @@ type reaper struct {
 
 var errBudget = errors.New("the time that this may take is over")
 
-// end returns when none of the processes is alive. The groups are forgotten then.
-func (r *reaper) end(ctx context.Context, q quarry, g *groups) error {
+// end returns when none of the processes is alive, nor any in the groups, of which ids
+// are some more. The members are looked for one by one, because a process that was
+// killed shows neither mark nor directory while it dies.
+func (r *reaper) end(ctx context.Context, q quarry, g *groups, ids ...int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout, errBudget)
 	defer cancel()
 	for {
-		pinned := g.kill()
-		alive, err := r.table.find(q, pinned)
+		alive, err := r.table.find(q, append(g.kill(), ids...))
 		if err != nil {
 			return fmt.Errorf("end processes: %w", err)
 		}

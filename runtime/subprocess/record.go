@@ -16,7 +16,9 @@ import (
 )
 
 // identity tells a directory from another one that has its name. Birth is in
-// nanoseconds, 0 where the file system has none.
+// nanoseconds, 0 where the file system has none; its clock may tick every few
+// milliseconds only, so whoever has a directory keeps it open, and its inode number
+// with it.
 type identity struct {
 	Inode uint64 `json:"inode"`
 	Birth int64  `json:"birth,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidemill/tidemill/runtime"
 )
@@ -32,10 +33,18 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, fmt.Errorf("subprocess root %s: %w", cfg.Root, err)
 	}
 	cfg.Root = root
-	return &Runtime{
+	rt := &Runtime{
 		cfg:    cfg,
 		claims: claims{root: root, store: cfg.Store, reap: newReaper(root, cfg.KillTimeout)},
-	}, nil
+	}
+	// To look at the processes once shows that it can be done.
+	if _, err := rt.claims.reap.table.find(quarry{mark: markVar + "=none."}, nil); err != nil {
+		return nil, fmt.Errorf("subprocess runtime: %w", err)
+	}
+	if err := rt.claims.tidy(time.Now()); err != nil {
+		return nil, fmt.Errorf("subprocess root %s: %w", root, err)
+	}
+	return rt, nil
 }
 
 // prepareRoot returns the root without symlinks: current directories of processes are

@@ -34,6 +34,8 @@ type Sandbox struct {
 	gone    bool // everything is removed
 	busy    int  // calls that use the estate
 	idle    chan struct{}
+
+	listeners []net.Listener
 }
 
 var (
@@ -213,6 +215,7 @@ func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
 			return errors.Join(killed, fmt.Errorf("calls are still running in it: %w", context.Cause(ctx)))
 		}
 	}
+	s.closeListeners()
 	root, err := openDir(s.cfg.Root)
 	if err != nil {
 		return errors.Join(killed, err)

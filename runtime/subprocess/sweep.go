@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,6 +47,47 @@ func (r *Runtime) List(ctx context.Context) ([]runtime.Resource, error) {
 		side.Close()
 	}
 	return found, nil
+}
+
+// tidyAge is how old an empty directory is before nobody is filling or emptying it.
+const tidyAge = time.Minute
+
+// tidy removes the empty directories that crashes leave in the instants in which a
+// sandbox in the making has no record yet, or one that goes has none any more. It
+// needs no proof, for it removes nothing that has content.
+func (c claims) tidy(now time.Time) error {
+	root, err := c.openRoot()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	names, err := root.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, base := range names {
+		if _, _, ok := sideOf(base); !ok {
+			continue
+		}
+		st, err := statAt(root, base)
+		if err != nil || now.Sub(time.Unix(int64(st.Mtim.Sec), 0)) < tidyAge {
+			continue
+		}
+		side, err := openDirAt(root, base)
+		if err != nil {
+			continue
+		}
+		free, err := lockSide(side, unix.LOCK_EX)
+		_, recordErr := statAt(side, recordName)
+		if err == nil && free && errors.Is(recordErr, fs.ErrNotExist) {
+			_ = unlinkEmpty(side, workName)
+			_ = unlinkEmpty(side, tmpName)
+			_ = unlinkEmpty(root, base)
+		}
+		unlockSide(side)
+		side.Close()
+	}
+	return nil
 }
 
 func (r *Runtime) look(side *os.File, name, base, kind string) (runtime.Resource, bool) {

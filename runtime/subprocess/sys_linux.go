@@ -36,7 +36,6 @@ func openDirFD(dir *os.File, name string) (int, error) {
 	}
 }
 
-
 // identityAt identifies an entry of a directory, or the directory itself by "". Without
 // a directory, the name is an absolute path.
 func identityAt(dir *os.File, name string) (identity, error) {

@@ -5,14 +5,10 @@ package aggregatecmd
 
 import (
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
-	"github.com/tidemill/tidemill/cmd/internal/local"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/aggregator"
@@ -21,7 +17,7 @@ import (
 )
 
 type options struct {
-	store    string
+	store    stores.Flags
 	json     bool
 	maxTasks int
 	log      *app.LogFlags
@@ -37,14 +33,16 @@ func Command(use string, log *app.LogFlags) *cobra.Command {
 aggregate.json, per_task_metrics.json, metadata_slices.json and failure_attribution.json
 beside them. It can be repeated at any time, also while the run goes on: complete says
 whether every planned trial is in it.
-` + app.ExitHelp,
+
+It may be asked for one run, or for several.
+` + app.ExitHelp("every trial of every run scored", "trials without a score, or without a commit so far", ""),
 		Example: `  tidemill aggregate humaneval-oracle-20261129-120000
   tidemill aggregate --store /mnt/evals --json nightly-7`,
-		Args: app.Args(cobra.MinimumNArgs(1)),
+		Args: app.Files("run"),
 		RunE: func(cmd *cobra.Command, runs []string) error { return o.execute(cmd, runs) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.store, "store", local.DefaultDir, stores.Help)
+	o.store.Register(cmd)
 	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table")
 	f.IntVar(&o.maxTasks, "max-tasks", 20, "how many tasks the table shows")
 	return cmd
@@ -56,29 +54,27 @@ func (o options) execute(cmd *cobra.Command, runs []string) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := stores.OpenExisting(ctx, o.store)
+	store, err := stores.OpenExisting(ctx, o.store.Where())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer app.Closing(&err, store.Close)
 	code := app.ExitOK
-	for _, id := range runs {
+	p := Printer{W: cmd.OutOrStdout(), StoreURL: store.URL(), JSON: o.json, MaxTasks: o.maxTasks, Many: len(runs) > 1}
+	for i, id := range runs {
 		agg, err := aggregator.Run(ctx, aggregator.Config{Store: store, RunID: id, Log: log, GeneratedBy: version.String()})
 		if _, ok := errors.AsType[*dispatch.UnknownRunError](err); ok {
-			return app.Usage(err)
+			return app.Usage(app.Hint(err, "tidemill status lists the runs of a store"))
 		}
 		if err != nil {
 			return err
 		}
-		if err := Print(cmd.OutOrStdout(), agg, store.URL(), o.json, o.maxTasks); err != nil {
+		if err := p.Print(i, agg); err != nil {
 			return err
 		}
 		code = max(code, Code(agg))
 	}
-	if code != app.ExitOK {
-		return &app.CodeError{Code: code, Silent: true}
-	}
-	return nil
+	return app.Exit(code)
 }
 
 // Code is the exit code that an aggregate asks for.
@@ -87,17 +83,4 @@ func Code(agg *report.Aggregate) int {
 		return app.ExitOK
 	}
 	return app.ExitUnscored
-}
-
-// Print shows an aggregate: as JSON, or as a table with where aggregate.json is.
-func Print(w io.Writer, agg *report.Aggregate, storeURL string, asJSON bool, maxTasks int) error {
-	if asJSON {
-		return app.PrintJSON(w, agg)
-	}
-	opts := report.TableOptions{MaxTasks: maxTasks, Color: app.IsTerminal(w)}
-	if err := report.WriteTable(w, agg, opts); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", stores.Join(storeURL, bundle.Keys{Run: agg.RunID}.Report(report.AggregateFile)))
-	return err
 }

@@ -28,8 +28,8 @@ func run(ctx context.Context, cmd *cobra.Command, stderr io.Writer) int {
 	if ce, ok := errors.AsType[*CodeError](err); err == nil || ok && ce.Silent {
 		return code
 	}
-	if interrupted(ctx, err) {
-		err = ErrInterrupted // where in the work it happened says nothing
+	if interrupted(ctx, err) && !errors.Is(err, ErrInterrupted) {
+		err = ErrInterrupted // which call noticed it says nothing
 	}
 	explain(stderr, cmd.Name(), err)
 	return code

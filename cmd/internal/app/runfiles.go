@@ -30,10 +30,19 @@ func LoadRuns(paths []string, o manifest.LoadOptions) ([]RunFile, error) {
 			continue
 		}
 		runs, err := manifest.Load(path, o)
+		if lacksVariable(err) {
+			err = Hint(err, "variables come from --var NAME=VALUE and from the environment")
+		}
 		errs = append(errs, err)
 		files = append(files, RunFile{path, runs})
 	}
 	return files, Usage(errors.Join(errs...))
+}
+
+// lacksVariable recognizes a problem that the person may mend on the command line.
+func lacksVariable(err error) bool {
+	problems, _ := errors.AsType[manifest.Problems](err)
+	return slices.ContainsFunc(problems, func(p manifest.Problem) bool { return strings.Contains(p.Text, "has no value") })
 }
 
 // readable says more about a path that is no file than a loader would.

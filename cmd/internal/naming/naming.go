@@ -6,6 +6,7 @@ package naming
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -48,7 +49,7 @@ func (n *Namer) choose(ctx context.Context, drafts []*producer.Draft) ([]produce
 			}
 		}
 		if group == "" {
-			group = n.fresh(producer.NewGroupID(name, n.Now), len(drafts))
+			group = n.fresh(name, len(drafts), producer.NewGroupID)
 		}
 		return members(group, len(drafts)), nil
 	}
@@ -64,7 +65,7 @@ func (n *Namer) choose(ctx context.Context, drafts []*producer.Draft) ([]produce
 			return []producer.Options{{RunID: found.RunID, Group: found.Group}}, nil
 		}
 	}
-	return []producer.Options{{RunID: n.fresh(producer.NewRunID(name, n.Now), 1)}}, nil
+	return []producer.Options{{RunID: n.fresh(name, 1, producer.NewRunID)}}, nil
 }
 
 // members are the runs of a matrix.
@@ -78,25 +79,24 @@ func members(group string, count int) []producer.Options {
 
 func member(group string, i int) string { return fmt.Sprintf("%s-%d", group, i+1) }
 
-// fresh returns the id, or a longer one where this command has given it away: two run
-// files may have one name, and they come within a second.
-func (n *Namer) fresh(id string, count int) string {
-	for try := 2; n.taken(id, count); try++ {
-		suffix := fmt.Sprintf("-f%d", try)
-		id = id[:min(len(id), 56-len(suffix))] + suffix
+// fresh makes an id of a run's name, with a number in it where this command has given the
+// id away: two run files may have one name, and they come within a second.
+func (n *Namer) fresh(name string, count int, id func(string, time.Time) string) string {
+	made := id(name, n.Now)
+	for try := 2; n.taken(made, count); try++ {
+		made = id(fmt.Sprintf("%s-%d", name[:min(len(name), 30)], try), n.Now)
 	}
-	return id
+	return made
 }
 
+// taken reports whether an id, or one of count members of it as a group, is given away.
 func (n *Namer) taken(id string, count int) bool {
-	for _, used := range n.used {
-		if used == id {
+	if slices.Contains(n.used, id) {
+		return true
+	}
+	for i := range count {
+		if slices.Contains(n.used, member(id, i)) {
 			return true
-		}
-		for i := range count {
-			if used == member(id, i) {
-				return true
-			}
 		}
 	}
 	return false

@@ -40,7 +40,6 @@ type Running struct {
 type Snapshot struct {
 	Since   time.Time         `json:"since"`
 	Slots   int               `json:"slots"`
-	Worker  string            `json:"worker"`
 	Runs    map[string]Counts `json:"runs"`
 	Running []Running         `json:"running"` // oldest first
 }
@@ -50,16 +49,15 @@ type Tracker struct {
 	mu      sync.Mutex
 	since   time.Time
 	slots   int
-	worker  string
 	runs    map[string]*Counts
 	running map[string]Running
 	changed chan struct{}
 }
 
-// NewTracker returns a tracker for a worker.
-func NewTracker(name string, slots int) *Tracker {
+// NewTracker returns a tracker for a worker with so many slots.
+func NewTracker(slots int) *Tracker {
 	return &Tracker{
-		since: time.Now(), slots: slots, worker: name,
+		since: time.Now(), slots: slots,
 		runs: map[string]*Counts{}, running: map[string]Running{}, changed: make(chan struct{}, 1),
 	}
 }
@@ -132,7 +130,7 @@ func (t *Tracker) poke() {
 func (t *Tracker) Snapshot() Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := Snapshot{Since: t.since, Slots: t.slots, Worker: t.worker, Runs: map[string]Counts{}}
+	s := Snapshot{Since: t.since, Slots: t.slots, Runs: map[string]Counts{}}
 	for id, c := range t.runs {
 		copied := *c
 		copied.Unscored = maps.Clone(c.Unscored)

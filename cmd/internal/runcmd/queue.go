@@ -20,6 +20,7 @@ func (s *session) startQueue(ctx context.Context) error {
 		return fmt.Errorf("embedded queue: %w", err)
 	}
 	s.onClose(func() error { srv.Shutdown(); return nil })
+	s.listens = srv.ClientURL()
 	nc, err := srv.Connect()
 	if err != nil {
 		return fmt.Errorf("embedded queue: %w", err)

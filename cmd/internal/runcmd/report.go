@@ -4,8 +4,6 @@ package runcmd
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/tidemill/tidemill/cmd/internal/aggregatecmd"
 	"github.com/tidemill/tidemill/cmd/internal/app"
@@ -15,26 +13,35 @@ import (
 
 // report aggregates every run, prints what came out, and returns the exit code as an
 // error.
-func (s *session) report(ctx context.Context, stdout, stderr io.Writer, wasInterrupted bool) error {
+func (s *session) report(ctx context.Context, wasInterrupted bool) error {
 	code := app.ExitOK
-	for _, rec := range s.runs {
+	complete := len(s.runs) == s.planned()
+	for i, rec := range s.runs {
 		agg, err := aggregator.Run(ctx, aggregator.Config{
 			Store: s.store, RunID: rec.RunID, Log: s.log, GeneratedBy: version.String(), TempDir: s.dir.Temp(),
 		})
 		if err != nil {
 			return err
 		}
-		if err := aggregatecmd.Print(stdout, agg, s.store.URL(), s.json, s.maxTasks); err != nil {
+		p := aggregatecmd.Printer{W: s.stdout, StoreURL: s.store.URL(), JSON: s.json, MaxTasks: s.maxTasks, Many: len(s.runs) > 1}
+		if err := p.Print(i, agg); err != nil {
 			return err
 		}
 		code = max(code, aggregatecmd.Code(agg))
+		complete = complete && agg.Complete
 	}
-	if wasInterrupted {
-		fmt.Fprintln(stderr, "tidemill: interrupted; give the same command again to go on")
-		return &app.CodeError{Code: app.ExitInterrupted, Silent: true}
+	// What ran may have been the rest: then there is nothing to go on with.
+	if wasInterrupted && !complete {
+		return app.Hint(app.ErrInterrupted, "trials that are done stay done; give the same command again to go on")
 	}
-	if code != app.ExitOK {
-		return &app.CodeError{Code: code, Silent: true}
+	return app.Exit(code)
+}
+
+// planned is how many runs the command is about.
+func (s *session) planned() int {
+	n := 0
+	for _, ofFile := range s.drafts {
+		n += len(ofFile)
 	}
-	return nil
+	return n
 }

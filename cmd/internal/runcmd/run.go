@@ -7,6 +7,7 @@ package runcmd
 import (
 	"errors"
 	"fmt"
+	"net"
 	goruntime "runtime"
 	"time"
 
@@ -44,29 +45,46 @@ trials that are done stay done.
 
 A table of tasks and the overall line go to stdout; progress goes to stderr, as a bar on
 a terminal and as a JSON line for each finished trial elsewhere.
-` + app.ExitHelp,
+
+Ctrl-C or SIGTERM stops it: no new trial begins, and running ones may go on for the drain
+timeout. A second one ends them at once.
+` + app.ExitHelp("every trial scored", "finished, with unscored trials", "interrupted; give the same command again to go on"),
 		Example: `  tidemill run examples/quickstart/run.yaml
   tidemill run --data /var/lib/evals --slots 8 nightly.yaml
-  tidemill run --var MODEL=some-model --run-id nightly-7 nightly.yaml`,
-		Args: app.Args(cobra.MinimumNArgs(1)),
+  tidemill run --var MODEL=some-model --run-id nightly-7 nightly.yaml
+  tidemill run --json nightly.yaml 2>progress.jsonl | jq .success_rate`,
+		Args: app.Files("run file"),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if o.slots < 1 {
-				return app.Usage(fmt.Errorf("--slots %d: want 1 or more", o.slots))
-			}
-			if o.drain < 0 {
-				return app.Usage(errors.New("--drain-timeout: want 0 or more"))
+			if err := o.check(); err != nil {
+				return app.Usage(err)
 			}
 			return o.execute(cmd, files)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.data, "data", local.DefaultDir, "data `directory`: results, queue and sandboxes")
-	f.StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with (default <name>-<UTC time>)")
-	f.IntVar(&o.slots, "slots", goruntime.NumCPU(), "how many trials run at once")
+	f.StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with; runs of a matrix add -1, -2, … (default <name>-<UTC time>)")
+	f.IntVar(&o.slots, "slots", goruntime.NumCPU(), "how many trials run at once; the default is the number of CPUs")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long running trials may go on after the first Ctrl-C; the second ends them at once")
-	f.StringVar(&o.listen, "listen", "", "`host:port` where the embedded queue also listens, for workers and clients of your own (default no port)")
-	f.IntVar(&o.maxTasks, "max-tasks", 20, "how many tasks the table shows")
-	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table")
+	f.StringVar(&o.listen, "listen", "", "`host:port` where the embedded queue also listens, without a password, for workers and clients of your own; port 0 takes a free one (default no port)")
+	f.IntVar(&o.maxTasks, "max-tasks", 20, "how many tasks the table shows; -1 shows none")
+	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table, one for each run")
 	o.vars.Register(cmd)
 	return cmd
+}
+
+func (o options) check() error {
+	if o.slots < 1 {
+		return fmt.Errorf("--slots %d: want 1 or more", o.slots)
+	}
+	if o.drain < 0 {
+		return fmt.Errorf("--drain-timeout %s: want 0s or more", o.drain)
+	}
+	if o.data == "" {
+		return errors.New("--data: want a directory")
+	}
+	if _, _, err := net.SplitHostPort(o.listen); o.listen != "" && err != nil {
+		return fmt.Errorf("--listen %q: want host:port, such as 127.0.0.1:4222", o.listen)
+	}
+	return nil
 }

@@ -31,7 +31,6 @@ type description struct {
 }
 
 type live struct {
-	Worker  string             `json:"worker"`
 	Slots   int                `json:"slots"`
 	Retries int                `json:"retries"`
 	ETA     float64            `json:"eta_s,omitempty"`
@@ -101,7 +100,7 @@ func (d *description) attach(s *progress.Snapshot) {
 		return
 	}
 	d.State = "running"
-	d.Live = &live{Worker: s.Worker, Slots: s.Slots, Retries: c.Retries, ETA: s.ETA(time.Now()).Seconds(), Running: []progress.Running{}}
+	d.Live = &live{Slots: s.Slots, Retries: c.Retries, ETA: s.ETA(time.Now()).Seconds(), Running: []progress.Running{}}
 	for _, r := range s.Running {
 		if r.Run == d.RunID {
 			d.Live.Running = append(d.Live.Running, r)
@@ -116,6 +115,10 @@ func (d *description) write(w io.Writer) error {
 	}
 	row("run", "%s", d.RunID)
 	row("state", "%s", d.State)
+	if d.Group != "" {
+		row("group", "%s", d.Group)
+	}
+	row("created", "%s", d.CreatedAt.Local().Format(time.DateTime))
 	row("agent", "%s on %s", d.Agent, d.Runtime)
 	row("done", "%d of %d trials (%d tasks)", d.Done, d.Trials, d.Tasks)
 	row("passed", "%d", d.Passed)

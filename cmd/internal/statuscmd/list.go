@@ -45,11 +45,13 @@ func list(ctx context.Context, store bundle.Store) ([]summary, error) {
 			return nil, err
 		}
 		s := summarize(rec)
-		for _, err := range store.List(ctx, bundle.Keys{Run: id}.Commits()) {
+		for info, err := range store.List(ctx, bundle.Keys{Run: id}.Commits()) {
 			if err != nil {
 				return nil, err
 			}
-			s.Done++
+			if _, epoch, ok := bundle.ParseCommitKey(info.Key); ok && epoch == 1 {
+				s.Done++ // later epochs are the same trials again
+			}
 		}
 		s.settle()
 		runs = append(runs, s)
@@ -76,7 +78,7 @@ func (s *summary) settle() {
 
 func writeList(w io.Writer, runs []summary) error {
 	if len(runs) == 0 {
-		_, err := fmt.Fprintln(w, "no runs yet")
+		_, err := fmt.Fprintln(w, "no runs yet; make one with tidemill run FILE")
 		return err
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

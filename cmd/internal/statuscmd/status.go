@@ -5,6 +5,7 @@
 package statuscmd
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -17,40 +18,40 @@ import (
 )
 
 type options struct {
-	data string
-	json bool
-	log  *app.LogFlags
+	store stores.Flags
+	json  bool
 }
 
 // Command returns the status command.
-func Command(log *app.LogFlags) *cobra.Command {
-	o := options{log: log}
+func Command() *cobra.Command {
+	var o options
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show how far runs are",
 		Long: `Status lists the runs of a store, newest first, or tells about one of them: trials by
 outcome, and what is running now. It only reads, and may be used while a run goes on; a
 process that works the data directory is asked over its socket.
-` + app.ExitHelp,
+` + app.ExitHelp("told", "", ""),
 		Example: `  tidemill status
-  tidemill status --data /var/lib/evals nightly-7 --json`,
+  tidemill status nightly-7
+  tidemill status --data /var/lib/evals --json`,
 		Args: app.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.execute(cmd, args) },
 	}
-	cmd.Flags().StringVar(&o.data, "data", local.DefaultDir, "data `directory`, or the URL of a store")
+	o.store.Register(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
 
 func (o options) execute(cmd *cobra.Command, args []string) (err error) {
 	ctx := cmd.Context()
-	store, err := stores.OpenExisting(ctx, o.data)
+	store, err := stores.OpenExisting(ctx, o.store.Where())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	live, err := local.Ask(ctx, o.data)
-	if err != nil && !errors.Is(err, local.ErrNoOwner) {
+	defer app.Closing(&err, store.Close)
+	live, err := ask(ctx, o.store.Where())
+	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
@@ -66,7 +67,7 @@ func (o options) execute(cmd *cobra.Command, args []string) (err error) {
 	}
 	d, err := describe(ctx, store, args[0])
 	if _, ok := errors.AsType[*dispatch.UnknownRunError](err); ok {
-		return app.Usage(err)
+		return app.Usage(app.Hint(err, "tidemill status lists the runs of a store"))
 	}
 	if err != nil {
 		return err
@@ -78,6 +79,19 @@ func (o options) execute(cmd *cobra.Command, args []string) (err error) {
 		return app.PrintJSON(cmd.OutOrStdout(), d)
 	}
 	return d.write(cmd.OutOrStdout())
+}
+
+// ask returns what the process says that works a data directory; nil where none does.
+func ask(ctx context.Context, where string) (*progress.Snapshot, error) {
+	dir, ok := stores.Directory(where)
+	if !ok {
+		return nil, nil
+	}
+	live, err := local.Ask(ctx, dir)
+	if errors.Is(err, local.ErrNoOwner) {
+		return nil, nil
+	}
+	return live, err
 }
 
 // mark says which runs a process is working on.

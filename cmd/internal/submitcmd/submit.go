@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/local"
+	"github.com/tidemill/tidemill/cmd/internal/naming"
 	"github.com/tidemill/tidemill/cmd/internal/queues"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/cmd/internal/version"
@@ -44,22 +44,22 @@ and ends. Workers that serve the pool do the rest.
 Submitting is idempotent: with a run id that exists and the same plan, only trials
 without a commit are enqueued; with another plan it is refused, and what differs is named.
 The id of each run goes to stdout.
-` + app.ExitHelp,
+` + app.ExitHelp("every run is in the queue", "", "interrupted; with --run-id the same command goes on"),
 		Example: `  tidemill submit --queue nats://127.0.0.1:4222 --store /mnt/evals nightly.yaml
   tidemill submit --run-id nightly-7 nightly.yaml`,
-		Args: app.Args(cobra.MinimumNArgs(1)),
+		Args: app.Files("run file"),
 		RunE: func(cmd *cobra.Command, files []string) error { return o.execute(cmd, files) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.store, "store", local.DefaultDir, stores.Help)
 	f.StringVar(&o.queue, "queue", "", queues.Help)
-	f.StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with (default <name>-<UTC time>)")
+	f.StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with; runs of a matrix add -1, -2, … (default <name>-<UTC time>)")
 	f.BoolVar(&o.json, "json", false, "print a JSON object for each run instead of its id")
 	o.vars.Register(cmd)
 	return cmd
 }
 
-func (o options) execute(cmd *cobra.Command, files []string) (err error) {
+func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 	ctx := cmd.Context()
 	log, err := o.log.Logger(cmd.ErrOrStderr())
 	if err != nil {
@@ -69,40 +69,53 @@ func (o options) execute(cmd *cobra.Command, files []string) (err error) {
 	if err != nil {
 		return err
 	}
-	runs, err := app.LoadRuns(files, load)
+	files, err := app.LoadRuns(paths, load)
 	if err != nil {
 		return err
 	}
-	if o.runID != "" && len(runs) > 1 {
-		return app.Usage(fmt.Errorf("--run-id names one run, and the files make %d; leave it out", len(runs)))
+	if err := app.CheckRunID(o.runID, files); err != nil {
+		return err
 	}
-	drafts, closeDrafts, err := draftAll(ctx, runs, load)
-	defer func() { err = errors.Join(err, closeDrafts()) }()
+	if err := queues.Check(o.queue); err != nil {
+		return err
+	}
+	drafts, closeDrafts, err := draftAll(ctx, files, load)
+	defer app.Closing(&err, closeDrafts)
 	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		return app.Usage(err)
 	}
 	p, closeAll, err := o.connect(ctx, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll()) }()
+	defer app.Closing(&err, closeAll)
 	return o.submit(ctx, p, drafts, cmd.OutOrStdout())
 }
 
-func draftAll(ctx context.Context, runs []*manifest.Run, load manifest.LoadOptions) (drafts []*producer.Draft, closeAll func() error, err error) {
+// draftAll reads every task of every run, file by file.
+func draftAll(ctx context.Context, files []app.RunFile, load manifest.LoadOptions) (drafts [][]*producer.Draft, closeAll func() error, err error) {
+	var closers []func() error
 	closeAll = func() error {
 		var errs []error
-		for _, d := range drafts {
-			errs = append(errs, d.Close())
+		for _, c := range closers {
+			errs = append(errs, c())
 		}
 		return errors.Join(errs...)
 	}
-	for _, run := range runs {
-		d, err := producer.NewDraft(ctx, run, load, "")
-		if err != nil {
-			return drafts, closeAll, err
+	for _, file := range files {
+		var ofFile []*producer.Draft
+		for _, run := range file.Runs {
+			d, err := producer.NewDraft(ctx, run, load, "")
+			if err != nil {
+				return nil, closeAll, err
+			}
+			closers = append(closers, d.Close)
+			ofFile = append(ofFile, d)
 		}
-		drafts = append(drafts, d)
+		drafts = append(drafts, ofFile)
 	}
 	return drafts, closeAll, nil
 }
@@ -120,25 +133,24 @@ func (o options) connect(ctx context.Context, log zerolog.Logger) (*producer.Pro
 	return p, func() error { return errors.Join(q.Close(), store.Close()) }, nil
 }
 
-func (o options) submit(ctx context.Context, p *producer.Producer, drafts []*producer.Draft, stdout io.Writer) error {
-	group := ""
-	if len(drafts) > 1 {
-		group = producer.NewGroupID(drafts[0].Run.Name, time.Now())
-	}
-	for i, d := range drafts {
-		opts := producer.Options{RunID: o.runID, Group: group}
-		if group != "" {
-			opts.RunID = group + "-" + strconv.Itoa(i+1)
-		}
-		sub, err := p.Submit(ctx, d, opts)
-		if _, ok := errors.AsType[*producer.PlanConflictError](err); ok {
-			return app.Usage(err)
-		}
+func (o options) submit(ctx context.Context, p *producer.Producer, drafts [][]*producer.Draft, stdout io.Writer) error {
+	namer := naming.Namer{RunID: o.runID, Now: time.Now()}
+	for _, ofFile := range drafts {
+		names, err := namer.File(ctx, ofFile)
 		if err != nil {
 			return err
 		}
-		if err := o.print(stdout, sub); err != nil {
-			return err
+		for i, d := range ofFile {
+			sub, err := p.Submit(ctx, d, names[i])
+			if _, ok := errors.AsType[*producer.PlanConflictError](err); ok {
+				return app.Usage(err)
+			}
+			if err != nil {
+				return err
+			}
+			if err := o.print(stdout, sub); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@
 package validatecmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/internal/producer"
+	"github.com/tidemill/tidemill/manifest"
 )
 
 type options struct {
@@ -37,10 +39,13 @@ func Command() *cobra.Command {
 		Long: `Validate reads run files as run and submit do, with every row of every dataset, and
 prints what they would run. What is wrong is named with file, line and entry, and with
 what would be right.
-` + app.ExitHelp,
+
+Whether this machine could run them is told on stderr and decides nothing: others may run
+them.
+` + app.ExitHelp("the files are right", "", ""),
 		Example: `  tidemill validate examples/quickstart/run.yaml
   tidemill validate --var HUMANEVAL=HumanEval.jsonl.gz examples/humaneval/run-oracle.yaml`,
-		Args: app.Args(cobra.MinimumNArgs(1)),
+		Args: app.Files("run file"),
 		RunE: func(cmd *cobra.Command, files []string) error { return o.execute(cmd, files) },
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
@@ -48,26 +53,26 @@ what would be right.
 	return cmd
 }
 
-func (o options) execute(cmd *cobra.Command, files []string) error {
+func (o options) execute(cmd *cobra.Command, paths []string) error {
 	load, err := o.vars.Options()
 	if err != nil {
 		return err
 	}
-	runs, err := app.LoadRuns(files, load)
+	files, err := app.LoadRuns(paths, load)
 	if err != nil {
 		return err
 	}
-	results := make([]result, 0, len(runs))
-	for _, run := range runs {
-		d, err := producer.NewDraft(cmd.Context(), run, load, "")
-		if err != nil {
-			return app.Usage(err)
-		}
-		results = append(results, result{
-			File: run.File, Name: run.Name, PlanDigest: d.Plan.Digest, Tasks: d.Plan.Tasks, Trials: d.Plan.Trials,
-		})
-		if err := d.Close(); err != nil {
-			return err
+	var results []result
+	for _, file := range files {
+		for _, run := range file.Runs {
+			r, err := check(cmd.Context(), run, load)
+			if err != nil {
+				return err
+			}
+			results = append(results, r)
+			for _, note := range here(cmd.Context(), run) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: note: not on this machine: %s\n", run.File, note)
+			}
 		}
 	}
 	if o.json {
@@ -79,4 +84,19 @@ func (o options) execute(cmd *cobra.Command, files []string) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// check reads every task of a run.
+func check(ctx context.Context, run *manifest.Run, load manifest.LoadOptions) (r result, err error) {
+	d, err := producer.NewDraft(ctx, run, load, "")
+	if err != nil {
+		if ctx.Err() != nil {
+			return r, context.Cause(ctx)
+		}
+		return r, app.Usage(err)
+	}
+	defer app.Closing(&err, d.Close)
+	return result{
+		File: run.File, Name: run.Name, PlanDigest: d.Plan.Digest, Tasks: d.Plan.Tasks, Trials: d.Plan.Trials,
+	}, nil
 }

@@ -53,8 +53,10 @@ func prefix(p, s string) string {
 // Command returns the version command.
 func Command() *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
+		Use:   "version",
+		Short: "Print the version",
+		Long: "Version prints what this build is, the Go version that built it, and for what machine.\n" +
+			app.ExitHelp("printed", "", ""),
 		Example: "  tidemill version",
 		Args:    app.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

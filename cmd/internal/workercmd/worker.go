@@ -24,6 +24,7 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/queue"
+	"github.com/tidemill/tidemill/runtime"
 )
 
 type options struct {
@@ -47,7 +48,9 @@ commits their bundles to the store. Start as many as you like.
 SIGTERM or Ctrl-C stops it: it takes no more, lets running trials go on for the drain
 timeout, and hands the rest over to other workers, uncharged. A second signal hands over
 at once. A JSON line for each finished trial goes to stderr.
-` + app.ExitHelp,
+
+Secrets that runs name come from the worker's environment.
+` + app.ExitHelp("stopped when it was asked to", "", ""),
 		Example: `  tidemill worker --queue nats://127.0.0.1:4222 --store /mnt/evals --slots 8`,
 		Args:    app.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.execute(cmd) },
@@ -70,29 +73,35 @@ func (o options) execute(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err := local.Acquire(o.work, "tidemill worker")
-	if busy, ok := errors.AsType[*local.BusyError](err); ok {
-		return app.Hint(busy, "give each worker a directory of its own with --work-dir")
+	if o.slots < 1 {
+		return app.Usage(fmt.Errorf("--slots %d: want 1 or more", o.slots))
 	}
-	if err != nil {
+	if o.drain < 0 {
+		return app.Usage(fmt.Errorf("--drain-timeout %s: want 0s or more", o.drain))
+	}
+	if err := queues.Check(o.queue); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.Release()) }()
+	dir, err := local.Acquire(o.work, "tidemill worker")
+	if err != nil {
+		return local.Explain(err, "work-dir")
+	}
+	defer app.Closing(&err, dir.Release)
 	store, identity, err := stores.OpenForWriting(ctx, o.store)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer app.Closing(&err, store.Close)
 	q, err := queues.Dial(ctx, o.queue, identity.StoreUUID)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, q.Close()) }()
-	rts, err := runtimes.New(runtimes.Config{Dir: dir.Work(), StoreUUID: identity.StoreUUID}, o.types...)
+	defer app.Closing(&err, q.Close)
+	rts, err := o.runtimes(dir, identity.StoreUUID)
 	if err != nil {
-		return app.Usage(err)
+		return err
 	}
-	defer func() { err = errors.Join(err, runtimes.Close(rts)) }()
+	defer app.Closing(&err, func() error { return runtimes.Close(rts) })
 	if err := runtimes.Sweep(ctx, rts, identity.StoreUUID, log); err != nil {
 		return err
 	}
@@ -103,9 +112,18 @@ func (o options) execute(cmd *cobra.Command) (err error) {
 		OnEvent: lines.Observe,
 	})
 	if err != nil {
-		return app.Usage(err)
+		return err
 	}
 	return run(ctx, w, log)
+}
+
+// runtimes makes those that the worker offers.
+func (o options) runtimes(dir *local.Dir, storeUUID string) (map[string]runtime.Runtime, error) {
+	rts, err := runtimes.New(runtimes.Config{Dir: dir.Work(), StoreUUID: storeUUID}, o.types...)
+	if _, ok := errors.AsType[*runtimes.UnknownTypeError](err); ok {
+		return nil, app.Usage(fmt.Errorf("--runtimes: %w", err))
+	}
+	return rts, err
 }
 
 func run(ctx context.Context, w *worker.Worker, log zerolog.Logger) error {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/internal/worker"
+)
+
+// bar shows one line that is redrawn, and above it what a person should not miss:
+// trials without a score and attempts that are repeated.
+type bar struct {
+	screen     *Screen
+	tracker    *Tracker
+	color      bool
+	quit, done chan struct{}
+}
+
+const redraw = 200 * time.Millisecond
+
+func newBar(s *Screen, t *Tracker) *bar {
+	b := &bar{screen: s, tracker: t, color: app.Color(s), quit: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		b.draw()
+	}()
+	return b
+}
+
+func (b *bar) draw() {
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	for {
+		b.screen.Show(BarLine(b.tracker.Snapshot(), time.Now(), b.screen.Width(), b.color))
+		select {
+		case <-b.quit:
+			b.screen.Show("")
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (b *bar) Close() {
+	close(b.quit)
+	<-b.done
+}
+
+func (b *bar) Submitted(r Run) {
+	verb := "run"
+	if r.Continued {
+		verb = "going on with run"
+	}
+	text := fmt.Sprintf("%s %s: %d tasks, %d trials", verb, r.RunID, r.Tasks, r.Trials)
+	if r.Continued {
+		text += fmt.Sprintf(", %d of them done", r.Done)
+	}
+	fmt.Fprintln(b.screen, text)
+}
+
+func (b *bar) Listening(url string) { fmt.Fprintln(b.screen, "the queue listens on", url) }
+
+func (b *bar) Stopping(after time.Duration) {
+	fmt.Fprintf(b.screen, "stopping: no new trial begins; running ones may go on for %s, Ctrl-C ends them at once\n", after)
+}
+
+func (b *bar) Observe(e worker.Event) {
+	b.tracker.Observe(e)
+	what := ""
+	switch {
+	case e.Kind == worker.Committed && !e.Outcome.Scored:
+		what = colored(b.color, red, e.Outcome.TerminationReason)
+	case e.Kind == worker.Retrying || e.Kind == worker.Dropped && e.Outcome.TerminationReason == "":
+		what = colored(b.color, yellow, string(e.Kind))
+	default:
+		return
+	}
+	text := fmt.Sprintf("%s #%d: %s", strconv.QuoteToGraphic(e.TaskID), e.TrialIndex, what)
+	if d := detail(e); d != "" {
+		text += ": " + strings.Trim(strconv.QuoteToGraphic(d), `"`)
+	}
+	fmt.Fprintln(b.screen, text)
+}
+
+// piece is a part of the bar's text; it is left out where there is no room for it.
+type piece struct{ text, color string }
+
+// BarLine is what the bar shows: done of total, by outcome, running, time left.
+func BarLine(s Snapshot, now time.Time, width int, color bool) string {
+	c := s.Sum()
+	pieces := []piece{
+		{fmt.Sprintf("%d/%d", c.Done, c.Total), ""},
+		{fmt.Sprintf("passed %d", c.Passed), green},
+		{fmt.Sprintf("failed %d", c.Failed), red},
+		{fmt.Sprintf("error %d", c.Errors()), yellow},
+		{fmt.Sprintf("running %d", len(s.Running)), ""},
+	}
+	if c.Before > 0 {
+		pieces = append(pieces, piece{fmt.Sprintf("earlier %d", c.Before), dim})
+	}
+	if eta := s.ETA(now); eta > 0 {
+		pieces = append(pieces, piece{"eta " + eta.Round(time.Second).String(), ""})
+	}
+	var text strings.Builder
+	used := 0
+	for i, p := range pieces {
+		space := min(i, 1) * 2
+		if used+space+len(p.text) >= width {
+			break
+		}
+		text.WriteString("  "[:space])
+		text.WriteString(colored(color && p.color != "", p.color, p.text))
+		used += space + len(p.text)
+	}
+	room := min(30, width-used-2)
+	if room < 5 {
+		return text.String()
+	}
+	full := 0
+	if c.Total > 0 {
+		full = min(room, room*c.Done/c.Total)
+	}
+	return strings.Repeat("█", full) + strings.Repeat("░", room-full) + " " + text.String()
+}

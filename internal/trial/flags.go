@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import "slices"
+
+// Flags of outcomes, beside that of the outcome table.
+const (
+	// FlagProcessesKept: the agent's processes went on while the grader worked.
+	FlagProcessesKept = "agent_processes_kept"
+	// FlagCollection: some of what the agent left could not be collected.
+	FlagCollection = "collection_incomplete"
+	// FlagTeardown: something of the sandbox could not be removed.
+	FlagTeardown = "teardown_incomplete"
+	// FlagUnreadable and a file's name: the agent left a report that can't be used.
+	FlagUnreadable = "unreadable_"
+)
+
+func (a *attempt) flag(name string) {
+	if !slices.Contains(a.flags, name) {
+		a.flags = append(a.flags, name)
+	}
+}

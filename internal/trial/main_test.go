@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial_test
+
+import (
+	"flag"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

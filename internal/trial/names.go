@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tidemill/tidemill/manifest"
+	"github.com/tidemill/tidemill/runtime"
+)
+
+// takeLog says where a file of the log directories goes in the bundle:
+//
+//	agent/x, verifier/x   logs/agent/x, logs/verifier/x
+//	artifacts/x           artifacts/x
+//	anything else         logs/files/x
+//
+// and in a task of several steps below steps/<step>/ in logs and artifacts. Files whose
+// content is in a record go nowhere. No two files meet, whatever a program calls them,
+// nor does one meet a file of ours: first segments that we use ourselves are put one
+// level down.
+func (a *attempt) takeLog(name string) string {
+	if a.used[name] {
+		return ""
+	}
+	steps := ""
+	if len(a.Task.Steps) > 1 {
+		steps = "steps/" + a.stepLabel() + "/"
+	}
+	top, rest, below := strings.Cut(name, "/")
+	switch {
+	case below && top == string(runtime.Artifacts):
+		if first, _, _ := strings.Cut(rest, "/"); steps == "" && slices.Contains([]string{"artifacts", "workdir", "steps"}, first) {
+			rest = "artifacts/" + rest
+		}
+		return "artifacts/" + steps + rest
+	case below && (top == string(runtime.AgentLogs) || top == string(runtime.Verdict)):
+		return "logs/" + steps + name
+	default:
+		return "logs/" + steps + "files/" + name
+	}
+}
+
+// takeWorkdir says where a file of the workdir goes: the globs choose.
+func takeWorkdir(globs []string, name string) string {
+	if slices.ContainsFunc(globs, func(g string) bool { return manifest.MatchGlob(g, name) }) {
+		return "artifacts/workdir/" + name
+	}
+	return ""
+}
+
+// globRoots returns the files and directories that need to be read for the globs: what
+// stands before the first special character. None is below another.
+func globRoots(globs []string) []string {
+	var roots []string
+	for _, g := range globs {
+		root := g
+		if i := strings.IndexAny(g, `*?[\`); i >= 0 {
+			root = path.Dir(g[:i] + "x")
+		}
+		roots = append(roots, path.Clean(root))
+	}
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	return slices.DeleteFunc(slices.Clone(roots), func(r string) bool {
+		return slices.ContainsFunc(roots, func(o string) bool {
+			return r != o && (o == "." || strings.HasPrefix(r, o+"/"))
+		})
+	})
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidemill/tidemill/bundle"
+)
+
+// addVerdict notes the verdict of the current step.
+func (a *attempt) addVerdict(rewards map[string]float64, primary string) {
+	score := rewards[primary]
+	clean := make(map[string]float64, len(rewards))
+	for name, v := range rewards {
+		clean[a.redact.String(name)] = v
+	}
+	primary = a.redact.String(primary)
+	if len(a.grade.Steps) > 0 && primary != a.grade.Primary {
+		primary = "" // the steps don't agree: the score has no name
+	}
+	a.grade.Primary = primary
+	a.grade.Steps = append(a.grade.Steps, bundle.StepGrade{Name: a.step.Name, Score: &score, Rewards: clean})
+}
+
+// addZero is the verdict of a step that nobody could grade, by the agent's own doing.
+func (a *attempt) addZero(why string) {
+	a.grade.Primary = ""
+	a.grade.Steps = append(a.grade.Steps, bundle.StepGrade{Name: a.step.Name, Score: new(float64)})
+	a.grade.Reasons = why
+}
+
+// endsHere reports whether the task ends early: the step's score is too low to go on.
+func (a *attempt) endsHere() bool {
+	last := a.grade.Steps[len(a.grade.Steps)-1].Score
+	return a.step.MinReward != nil && *last < *a.step.MinReward
+}
+
+// finishGrade makes the score of the trial: that of its only step, or the mean over
+// all steps of the task, those that were not reached counting 0. The rewards are made
+// in the same way.
+func (a *attempt) finishGrade() {
+	// Divided before they are added: a sum of finite numbers need not be finite.
+	n := float64(len(a.Task.Steps))
+	var score float64
+	rewards := map[string]float64{}
+	for _, s := range a.grade.Steps {
+		score += *s.Score / n
+		for name, v := range s.Rewards {
+			rewards[name] += v / n
+		}
+	}
+	a.grade.Scored, a.grade.Score = true, &score
+	a.grade.BinaryPass = score >= a.grade.PassThreshold
+	if len(rewards) > 0 {
+		a.grade.Rewards = rewards
+	}
+	if len(a.Task.Steps) == 1 {
+		a.grade.Steps = nil // says nothing more than the grade itself
+	}
+}
+
+// dropGrade takes all numbers out of a grade that doesn't count; what was graded before
+// the failure is still told.
+func (a *attempt) dropGrade(why string) {
+	var before []string
+	for _, s := range a.grade.Steps {
+		before = append(before, s.Name+" "+strconv.FormatFloat(*s.Score, 'g', -1, 64))
+	}
+	if a.grade.Reasons != "" {
+		why = a.grade.Reasons
+	}
+	if len(before) > 0 {
+		why += fmt.Sprintf(" (scores of the steps before: %s)", strings.Join(slices.Clip(before), ", "))
+	}
+	a.grade = bundle.Grade{PassThreshold: a.grade.PassThreshold, Reasons: why}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/flight"
+	"github.com/tidemill/tidemill/internal/trial"
+)
+
+// attempt runs the trial and returns with the sandbox gone.
+func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
+	cfg := wk.config()
+	wk.dir = filepath.Join(wk.w.spoolDir(), wk.bundleName())
+	err := flight.Safely(func() (err error) {
+		if files, err = bundle.NewWriter(wk.dir); err != nil {
+			return err
+		}
+		cfg.Files = files
+		cfg.Early = wk.prepare(&cfg)
+		if cfg.Early != nil {
+			if p, ok := errors.AsType[*flight.PanicError](cfg.Early.Err); ok {
+				return p
+			}
+		}
+		rep = trial.Run(wk.ctx, cfg)
+		return nil
+	})
+	if p, ok := errors.AsType[*flight.PanicError](err); ok {
+		return wk.afterPanic(p, cfg, files)
+	}
+	if err != nil {
+		return lost(err), nil
+	}
+	return rep, files
+}
+
+func (wk *work) bundleName() string { return wk.row.TrialID + "." + strconv.Itoa(wk.claim.Attempt) }
+
+func (wk *work) config() trial.Config {
+	return trial.Config{
+		RuntimeType: wk.rec.Run.Runtime.Type,
+		Run:         wk.rec, Row: wk.row, Epoch: wk.claim.Epoch, Attempt: wk.claim.Attempt,
+		StoreUUID: wk.w.StoreUUID, Worker: wk.w.Name, Version: wk.w.Version, Log: wk.log,
+		OnPhase: func(phase string) { wk.emit(Event{Kind: Phase, Phase: phase}) },
+	}
+}
+
+// prepare fetches what the trial needs. A failure becomes the attempt's outcome.
+func (wk *work) prepare(cfg *trial.Config) *trial.EarlyFailure {
+	infra := func(err error) *trial.EarlyFailure {
+		return &trial.EarlyFailure{Ending: trial.InfraFailed, Err: err}
+	}
+	var err error
+	if cfg.Task, err = wk.w.shared.task(wk.ctx, wk.row); err != nil {
+		return infra(fmt.Errorf("task: %w", err))
+	}
+	if cfg.AgentFiles, cfg.AgentFilesName, err = wk.w.shared.agentFiles(wk.ctx, wk.rec); err != nil {
+		return infra(fmt.Errorf("agent files: %w", err))
+	}
+	secrets, missing := trial.SecretsFrom(wk.rec.Run.Agent.Secrets)
+	if len(missing) > 0 {
+		return infra(fmt.Errorf("secret %s is not set on worker %s; set it in the worker's environment", missing[0], wk.w.Name))
+	}
+	cfg.Secrets = secrets
+	if cfg.Environment, err = wk.w.shared.environment(wk.ctx, wk.rec); err != nil {
+		return &trial.EarlyFailure{Ending: trial.ProvisionFailed, Err: err}
+	}
+	return nil
+}
+
+// lost is the report of an attempt whose bundle could not be begun or stored.
+func lost(err error) trial.Report {
+	return trial.Report{
+		Ending:  trial.InfraFailed,
+		Outcome: trial.InfraFailed.Outcome("", phaseUpload, err.Error()),
+	}
+}
+
+// phaseUpload is the phase of what fails on the way to the store.
+const phaseUpload = "upload"

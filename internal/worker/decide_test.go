@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tidemill/tidemill/manifest"
+)
+
+func TestBackoffStaysInItsBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := manifest.Retry{
+			MinBackoff: manifest.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "min")),
+			MaxBackoff: manifest.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "max")),
+		}
+		n := rapid.IntRange(0, 1000).Draw(t, "attempt")
+		limit := r.MaxBackoff.D()
+		if n < 30 {
+			limit = min(limit, r.MinBackoff.D()<<max(n-1, 0))
+		}
+		if got := Backoff(r, n); got <= 0 || got > limit {
+			t.Fatalf("attempt %d: %s, want more than 0 and at most %s", n, got, limit)
+		}
+	})
+}
+
+// Full jitter: those who failed together don't come back together.
+func TestBackoffIsSpread(t *testing.T) {
+	r := manifest.Retry{MinBackoff: manifest.Duration(time.Second), MaxBackoff: manifest.Duration(time.Minute)}
+	seen := map[time.Duration]bool{}
+	var low, high int
+	for range 1000 {
+		d := Backoff(r, 4) // up to 8 s
+		seen[d] = true
+		if d < 2*time.Second {
+			low++
+		}
+		if d > 6*time.Second {
+			high++
+		}
+	}
+	if len(seen) < 900 || low < 100 || high < 100 {
+		t.Errorf("%d different waits, %d short and %d long ones", len(seen), low, high)
+	}
+}
+
+func TestPutBackPause(t *testing.T) {
+	last := time.Duration(0)
+	for release := range 100 {
+		d := putBackPause(release)
+		if d < last || d < 2*time.Second || d > 64*time.Second {
+			t.Errorf("release %d: %s after %s", release, d, last)
+		}
+		last = d
+	}
+}
