@@ -21,6 +21,15 @@ type agentEnd struct {
 	detail    string
 }
 
+// next begins another step: how the trial ended is how its last step did, but that the
+// agent ran out of something in any.
+func (e *agentEnd) next() {
+	e.reason = ""
+	if !e.timedOut && e.exhausted == "" {
+		e.detail = ""
+	}
+}
+
 // runAgent runs the agent's program to its end, or not at all for nop.
 func (a *attempt) runAgent(ctx context.Context) *failure {
 	a.begin(PhaseAgent)
@@ -40,6 +49,7 @@ func (a *attempt) runAgent(ctx context.Context) *failure {
 	if program == nil {
 		return nil
 	}
+	a.agent.next()
 	before := log.bytes()
 	exit, err := a.exec(ctx, log, runtime.Agent, *program, env, a.agentTimeout(*a.step))
 	a.metrics.AgentOutputBytes += log.bytes() - before

@@ -24,6 +24,8 @@ const (
 	lateCollect = 30 * time.Second
 )
 
+const reasonNoRoom = "larger than what is left of capture.max_artifact_bytes"
+
 // collectStep takes what agent and grader left in the log directories.
 func (a *attempt) collectStep(ctx context.Context) *failure {
 	return a.collect(ctx, func(ctx context.Context) error {
@@ -77,7 +79,8 @@ func (a *attempt) collect(ctx context.Context, do func(context.Context) error) *
 // in the bundle; "" leaves it out silently.
 func (a *attempt) collectFrom(ctx context.Context, p runtime.Place, root string, take func(string) string) error {
 	// 0 would be no limit.
-	c, err := a.box.CopyOut(ctx, p, root, runtime.CopyLimits{FileBytes: max(a.room.Bytes, 1)})
+	limit := max(a.room.Bytes, 1)
+	c, err := a.box.CopyOut(ctx, p, root, runtime.CopyLimits{FileBytes: limit})
 	if errors.Is(err, runtime.ErrNotExist) {
 		return nil
 	}
@@ -112,6 +115,9 @@ func (a *attempt) collectFrom(ctx context.Context, p runtime.Place, root string,
 	list, total := c.Skipped()
 	for _, s := range list {
 		if take(path.Clean(s.Path)) != "" {
+			if s.Bytes > limit {
+				s.Reason = reasonNoRoom
+			}
 			a.skip(p, s.Path, s.Bytes, s.Reason)
 		}
 	}
@@ -128,10 +134,10 @@ func (a *attempt) keep(p runtime.Place, name, dest string, hdr *tar.Header, r io
 		a.skip(p, name, hdr.Size, "symlink to "+hdr.Linkname)
 		return nil
 	case a.room.Entries <= 0:
-		a.skip(p, name, hdr.Size, "more files than the limit")
+		a.skip(p, name, hdr.Size, "more files than capture.max_artifacts")
 		return nil
 	case hdr.Size > a.room.Bytes:
-		a.skip(p, name, hdr.Size, "no room left within the limit of bytes")
+		a.skip(p, name, hdr.Size, reasonNoRoom)
 		return nil
 	}
 	dest = a.redact.String(dest)

@@ -123,11 +123,11 @@ func TestCollectionLimits(t *testing.T) {
 		skipped = append(skipped, fmt.Sprintf("%s (%d): %s", s.Path, s.Bytes, s.Reason))
 	}
 	equal(t, "skipped", []string{
-		"logs/artifacts/b (5): no room left within the limit of bytes",
-		"logs/artifacts/f (1): more files than the limit",
-		"logs/artifacts/c (9000000000): larger than the limit of 10 bytes",
-		"workdir/out.txt (5): more files than the limit",
-		"workdir/z.bin (9000000000): larger than the limit of 1 bytes",
+		"logs/artifacts/b (5): larger than what is left of capture.max_artifact_bytes",
+		"logs/artifacts/f (1): more files than capture.max_artifacts",
+		"logs/artifacts/c (9000000000): larger than what is left of capture.max_artifact_bytes",
+		"workdir/out.txt (5): larger than what is left of capture.max_artifact_bytes",
+		"workdir/z.bin (9000000000): larger than what is left of capture.max_artifact_bytes",
 	}, skipped)
 	if !got.Grade.BinaryPass || got.Outcome.Flags != nil {
 		t.Errorf("%+v", got.Outcome)

@@ -4,6 +4,7 @@ package trial
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,24 +44,41 @@ func (a *attempt) endsHere() bool {
 // all steps of the task, those that were not reached counting 0. The rewards are made
 // in the same way.
 func (a *attempt) finishGrade() {
-	// Divided before they are added: a sum of finite numbers need not be finite.
-	n := float64(len(a.Task.Steps))
-	var score float64
-	rewards := map[string]float64{}
+	var scores []float64
+	rewards := map[string][]float64{}
 	for _, s := range a.grade.Steps {
-		score += *s.Score / n
+		scores = append(scores, *s.Score)
 		for name, v := range s.Rewards {
-			rewards[name] += v / n
+			rewards[name] = append(rewards[name], v)
 		}
 	}
+	n := len(a.Task.Steps)
+	score := meanOf(scores, n)
 	a.grade.Scored, a.grade.Score = true, &score
 	a.grade.BinaryPass = score >= a.grade.PassThreshold
 	if len(rewards) > 0 {
-		a.grade.Rewards = rewards
+		a.grade.Rewards = map[string]float64{}
 	}
-	if len(a.Task.Steps) == 1 {
+	for name, list := range rewards {
+		a.grade.Rewards[name] = meanOf(list, n)
+	}
+	if n == 1 {
 		a.grade.Steps = nil // says nothing more than the grade itself
 	}
+}
+
+// meanOf is the sum of the numbers divided by n, so that n times 1 is 1. It is finite
+// where they are.
+func meanOf(list []float64, n int) float64 {
+	var sum, parts float64
+	for _, v := range list {
+		sum += v
+		parts += v / float64(n)
+	}
+	if math.IsInf(sum, 0) {
+		return max(-math.MaxFloat64, min(parts, math.MaxFloat64))
+	}
+	return sum / float64(n)
 }
 
 // dropGrade takes all numbers out of a grade that doesn't count; what was graded before

@@ -48,10 +48,10 @@ func TestSteps(t *testing.T) {
 	}
 	// The mean over all steps, the one that was not reached counting 0.
 	equal(t, "score", (1+0.25)/3, *got.Grade.Score)
-	equal(t, "rewards", map[string]float64{"reward": 1.0/3 + 0.25/3, "style": 0.5 / 3}, got.Grade.Rewards)
+	equal(t, "rewards", map[string]float64{"reward": 1.25 / 3, "style": 0.5 / 3}, got.Grade.Rewards)
 	equal(t, "steps", []string{"build", "test/all"}, []string{got.Grade.Steps[0].Name, got.Grade.Steps[1].Name})
 	equal(t, "step rewards", map[string]float64{"reward": 1, "style": 0.5}, got.Grade.Steps[0].Rewards)
-	equal(t, "agent.log", []string{"Do build.", "setup no_internet", "Do test/all.agent no_internet", "yes"}, lines(got.files["logs/agent.log"]))
+	equal(t, "agent.log", []string{"Do build.setup no_internet", "Do test/all.agent no_internet", "yes"}, lines(got.files["logs/agent.log"]))
 	if *got.Metrics.AgentExitCode != 0 {
 		t.Errorf("step 2 met something of step 1:\n%s", got.files["logs/agent.log"])
 	}
@@ -138,7 +138,18 @@ func TestStepFiles(t *testing.T) {
 	j := multi(t, one, two)
 	j.Task.Files, j.AgentFiles, j.AgentFilesName = filepath.Join(dir, "task"), filepath.Join(dir, "agent"), "agent"
 	got := j.run(t, t.Context())
-	equal(t, "agent.log", []string{"newnew", "changedchangednew"}, lines(got.files["logs/agent.log"]))
+	equal(t, "agent.log", []string{"newnewchangedchangednew"}, lines(got.files["logs/agent.log"]))
+}
+
+// A task of many steps that all pass, passes.
+func TestManyPerfectSteps(t *testing.T) {
+	var steps []manifest.Step
+	for range 10 {
+		steps = append(steps, step("", `["print x"]`, "write verifier/reward.txt 1"))
+	}
+	if got := multi(t, steps...).run(t, t.Context()); !got.Grade.BinaryPass {
+		t.Errorf("%+v", got.Grade)
+	}
 }
 
 // A sum of finite scores is finite.

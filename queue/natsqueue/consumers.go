@@ -71,6 +71,31 @@ func (q *Queue) dropConsumer(ctx context.Context, run string) error {
 	})
 }
 
+// dropForeignConsumer deletes a consumer that is left from a run of this name in another
+// pool or class: it would not find the jobs of this one. That comes before the run is in
+// the bucket, while no worker looks after its consumer: the server removes the files of
+// a deleted consumer a little later, and would take those of a new one of that name.
+func (q *Queue) dropForeignConsumer(ctx context.Context, r queue.Run) error {
+	if _, err := q.getRun(ctx, r.ID); !errors.Is(err, queue.ErrUnknownRun) {
+		return err
+	}
+	foreign := false
+	err := q.call(ctx, "find the consumer of run "+r.ID, func(ctx context.Context) error {
+		c, err := q.js.Consumer(ctx, trialsStream, r.ID)
+		if err == nil {
+			foreign = c.CachedInfo().Config.FilterSubject != runFilter(waitingSpace, r)
+		}
+		return err
+	})
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || (err == nil && !foreign) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return q.dropConsumer(ctx, r.ID)
+}
+
 // restoreConsumer makes a consumer anew that somebody deleted, if its run is
 // open. No answer from a consumer may also mean that nobody leads it just now.
 func (q *Queue) restoreConsumer(ctx context.Context, run string) error {

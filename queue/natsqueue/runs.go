@@ -28,10 +28,11 @@ func (q *Queue) OpenRun(ctx context.Context, r queue.Run) error {
 	if err := q.setUp(ctx); err != nil {
 		return err // a disaster may have left nothing
 	}
-	var opened bool
+	if err := q.dropForeignConsumer(ctx, r); err != nil {
+		return err
+	}
 	now, err := q.changeRun(ctx, r.ID, func(old *openRun) (openRun, error) {
-		opened = old == nil
-		if opened {
+		if old == nil {
 			return openRun{Run: r}, nil
 		}
 		if old.Pool != r.Pool || old.Class != r.Class {
@@ -42,13 +43,6 @@ func (q *Queue) OpenRun(ctx context.Context, r queue.Run) error {
 	})
 	if err != nil {
 		return err
-	}
-	if opened {
-		// Were it left from an earlier run of this name, in another pool, it would
-		// not find the jobs of this one.
-		if err := q.dropConsumer(ctx, r.ID); err != nil {
-			return err
-		}
 	}
 	if err := q.setConsumer(ctx, now); err != nil {
 		return err

@@ -36,8 +36,8 @@ whether every planned trial is in it.
 
 It may be asked for one run, or for several.
 ` + app.ExitHelp("every trial of every run scored", "trials without a score, or without a commit so far", ""),
-		Example: `  tidemill aggregate humaneval-oracle-20261129-120000
-  tidemill aggregate --store /mnt/evals --json nightly-7`,
+		Example: "  tidemill " + use + ` humaneval-oracle-20261129-120000
+  tidemill ` + use + ` --store /mnt/evals --json nightly-7`,
 		Args: app.Files("run"),
 		RunE: func(cmd *cobra.Command, runs []string) error { return o.execute(cmd, runs) },
 	}

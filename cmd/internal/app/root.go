@@ -2,7 +2,11 @@
 
 package app
 
-import "github.com/spf13/cobra"
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 // flagHelp says where values of flags may come from.
 const flagHelp = `Every flag can be given as a variable (--drain-timeout is TIDEMILL_DRAIN_TIMEOUT) or in
@@ -38,6 +42,7 @@ func Single(version string, build func(*LogFlags) *cobra.Command) *cobra.Command
 	cmd := build(log)
 	register(cmd, log)
 	cmd.Long += "\n\n" + flagHelp
+	cmd.Example = strings.ReplaceAll(cmd.Example, "tidemill "+cmd.Name(), cmd.Name())
 	cmd.Version = version
 	return cmd
 }

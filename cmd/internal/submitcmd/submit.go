@@ -45,8 +45,8 @@ Submitting is idempotent: with a run id that exists and the same plan, only tria
 without a commit are enqueued; with another plan it is refused, and what differs is named.
 The id of each run goes to stdout.
 ` + app.ExitHelp("every run is in the queue", "", "interrupted; with --run-id the same command goes on"),
-		Example: `  tidemill submit --queue nats://127.0.0.1:4222 --store /mnt/evals nightly.yaml
-  tidemill submit --run-id nightly-7 nightly.yaml`,
+		Example: "  tidemill " + use + ` --queue nats://127.0.0.1:4222 --store /mnt/evals nightly.yaml
+  tidemill ` + use + ` --run-id nightly-7 nightly.yaml`,
 		Args: app.Files("run file"),
 		RunE: func(cmd *cobra.Command, files []string) error { return o.execute(cmd, files) },
 	}

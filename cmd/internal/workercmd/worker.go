@@ -51,7 +51,7 @@ at once. A JSON line for each finished trial goes to stderr.
 
 Secrets that runs name come from the worker's environment.
 ` + app.ExitHelp("stopped when it was asked to", "", ""),
-		Example: `  tidemill worker --queue nats://127.0.0.1:4222 --store /mnt/evals --slots 8`,
+		Example: "  tidemill " + use + " --queue nats://127.0.0.1:4222 --store /mnt/evals --slots 8",
 		Args:    app.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.execute(cmd) },
 	}
