@@ -22,18 +22,18 @@ type atif struct {
 }
 
 type atifStep struct {
-	Timestamp        string          `json:"timestamp"`
+	Timestamp        prose           `json:"timestamp"`
 	Source           string          `json:"source"` // user, agent, system
 	Message          json.RawMessage `json:"message"`
-	ReasoningContent string          `json:"reasoning_content"`
+	ReasoningContent prose           `json:"reasoning_content"`
 	ToolCalls        []struct {
-		ID        string `json:"tool_call_id"`
-		Function  string `json:"function_name"`
-		Arguments any    `json:"arguments"`
+		ID        prose `json:"tool_call_id"`
+		Function  prose `json:"function_name"`
+		Arguments any   `json:"arguments"`
 	} `json:"tool_calls"`
 	Observation *struct {
 		Results []struct {
-			SourceCallID string          `json:"source_call_id"`
+			SourceCallID prose           `json:"source_call_id"`
 			Content      json.RawMessage `json:"content"`
 		} `json:"results"`
 	} `json:"observation"`
@@ -125,12 +125,12 @@ func (t atif) usage() (*agentUsage, error) {
 	return &sum, sum.check()
 }
 
-func atifRole(source string) string {
+func atifRole(source string) prose {
 	switch source {
 	case "agent":
 		return "assistant"
 	case "user", "system":
-		return source
+		return prose(source)
 	default:
 		return "user"
 	}
@@ -138,14 +138,14 @@ func atifRole(source string) string {
 
 // text returns a JSON string's text, and any other JSON as it stands: newer versions of
 // the format allow content parts.
-func text(raw json.RawMessage) string {
-	var s string
+func text(raw json.RawMessage) prose {
+	var s prose
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
 		return s
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {
-		return string(raw)
+		return prose(raw)
 	}
-	return compact.String()
+	return prose(compact.String())
 }

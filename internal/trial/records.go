@@ -26,7 +26,7 @@ func (a *attempt) writeRecords(o bundle.Outcome) error {
 	}{
 		{"task.yaml", a.taskRecord()},
 		{"trajectory.yaml", trajectory{
-			TaskID: a.Row.TaskID, TrialIndex: a.Row.TrialIndex, TrialID: a.Row.TrialID,
+			TaskID: prose(a.Row.TaskID), TrialIndex: a.Row.TrialIndex, TrialID: a.Row.TrialID,
 			StartTS: stamp(a.started), EndTS: stamp(time.Now()),
 			Status: o.Status, TerminationReason: o.TerminationReason, ProvisionStage: o.Stage,
 			Messages: nonNil(a.messages), SimulatorSchemaVersion: 1,
@@ -95,40 +95,40 @@ func (g gradeRecord) MarshalYAML() (any, error) {
 }
 
 type taskRecord struct {
-	TaskID      string         `yaml:"task_id"`
-	TrialIndex  int            `yaml:"trial_index"`
-	TrialID     string         `yaml:"trial_id"`
-	RunID       string         `yaml:"run_id"`
-	Epoch       int            `yaml:"epoch"`
-	Attempt     int            `yaml:"attempt"`
-	Category    string         `yaml:"category,omitempty"`
-	Description string         `yaml:"description"` // the instruction of the first step
-	Steps       []stepRecord   `yaml:"steps,omitempty"`
-	Metadata    map[string]any `yaml:"metadata,omitempty"`
-	Pack        string         `yaml:"pack"`
-	Agent       string         `yaml:"agent"`
-	Command     []string       `yaml:"command,omitempty,flow"`
-	Grade       []string       `yaml:"grade,flow"`
+	TaskID      prose        `yaml:"task_id"`
+	TrialIndex  int          `yaml:"trial_index"`
+	TrialID     string       `yaml:"trial_id"`
+	RunID       string       `yaml:"run_id"`
+	Epoch       int          `yaml:"epoch"`
+	Attempt     int          `yaml:"attempt"`
+	Category    prose        `yaml:"category,omitempty"`
+	Description prose        `yaml:"description"` // the instruction of the first step
+	Steps       []stepRecord `yaml:"steps,omitempty"`
+	Metadata    any          `yaml:"metadata,omitempty"`
+	Pack        string       `yaml:"pack"`
+	Agent       string       `yaml:"agent"`
+	Command     []string     `yaml:"command,omitempty,flow"`
+	Grade       []string     `yaml:"grade,flow"`
 }
 
 type stepRecord struct {
-	Name        string `yaml:"name"`
-	Instruction string `yaml:"instruction"`
+	Name        prose `yaml:"name"`
+	Instruction prose `yaml:"instruction"`
 }
 
 func (a *attempt) taskRecord() taskRecord {
 	r := taskRecord{
-		TaskID: a.Row.TaskID, TrialIndex: a.Row.TrialIndex, TrialID: a.Row.TrialID, RunID: a.Run.RunID,
-		Epoch: a.Epoch, Attempt: a.Attempt, Category: a.Task.Category,
+		TaskID: prose(a.Row.TaskID), TrialIndex: a.Row.TrialIndex, TrialID: a.Row.TrialID, RunID: a.Run.RunID,
+		Epoch: a.Epoch, Attempt: a.Attempt, Category: prose(a.Task.Category),
 		Pack: a.Row.Pack, Agent: a.Run.Run.Agent.Name, Command: a.redactAll(a.Run.Run.Agent.Command),
-		Description: a.redact.String(a.Task.Steps[0].Instruction), Grade: a.redactAll(a.Task.Steps[0].Grade.Command),
+		Description: prose(a.redact.String(a.Task.Steps[0].Instruction)), Grade: a.redactAll(a.Task.Steps[0].Grade.Command),
 	}
 	if len(a.Task.Metadata) > 0 {
-		r.Metadata, _ = a.redact.Any(a.Task.Metadata).(map[string]any)
+		r.Metadata = proseIn(a.redact.Any(a.Task.Metadata))
 	}
 	if len(a.Task.Steps) > 1 {
 		for _, s := range a.Task.Steps {
-			r.Steps = append(r.Steps, stepRecord{Name: s.Name, Instruction: a.redact.String(s.Instruction)})
+			r.Steps = append(r.Steps, stepRecord{Name: prose(s.Name), Instruction: prose(a.redact.String(s.Instruction))})
 		}
 	}
 	return r

@@ -16,9 +16,9 @@ import (
 const maxText = 2000
 
 // text makes a sentence for records of what may come from a program: without secrets,
-// valid, and of bounded length.
+// valid, and of bounded length. White space at its ends goes, see [prose].
 func (a *attempt) text(s string) string {
-	s = strings.ToValidUTF8(a.redact.String(s), "\ufffd")
+	s = strings.TrimSpace(strings.ToValidUTF8(a.redact.String(s), "\ufffd"))
 	if len(s) <= maxText {
 		return s
 	}

@@ -14,18 +14,25 @@ import (
 
 // message is one entry of trajectory.yaml's messages.
 type message struct {
-	Role       string     `yaml:"role" json:"role"`
-	Content    string     `yaml:"content" json:"content"`
-	Reasoning  string     `yaml:"reasoning,omitempty" json:"reasoning,omitempty"`
+	Role       prose      `yaml:"role" json:"role"`
+	Content    prose      `yaml:"content" json:"content"`
+	Reasoning  prose      `yaml:"reasoning,omitempty" json:"reasoning,omitempty"`
 	ToolCalls  []toolCall `yaml:"tool_calls,omitempty" json:"tool_calls,omitempty"`
-	ToolCallID string     `yaml:"tool_call_id,omitempty" json:"tool_call_id,omitempty"`
-	TS         string     `yaml:"ts,omitempty" json:"ts,omitempty"`
+	ToolCallID prose      `yaml:"tool_call_id,omitempty" json:"tool_call_id,omitempty"`
+	TS         prose      `yaml:"ts,omitempty" json:"ts,omitempty"`
 }
 
 type toolCall struct {
-	ID        string `yaml:"id" json:"id"`
-	Name      string `yaml:"name" json:"name"`
-	Arguments any    `yaml:"arguments" json:"arguments"`
+	ID        prose `yaml:"id" json:"id"`
+	Name      prose `yaml:"name" json:"name"`
+	Arguments any   `yaml:"arguments" json:"arguments"`
+}
+
+// MarshalYAML makes texts below the arguments prose too.
+func (c toolCall) MarshalYAML() (any, error) {
+	type plain toolCall
+	c.Arguments = proseIn(c.Arguments)
+	return plain(c), nil
 }
 
 // redacted returns the message without secrets, names of tools and ids included.
@@ -33,13 +40,14 @@ func (m message) redacted(r *redact.Redactor) message {
 	if r.Empty() {
 		return m
 	}
-	for _, s := range []*string{&m.Role, &m.Content, &m.Reasoning, &m.ToolCallID, &m.TS} {
-		*s = r.String(*s)
+	clean := func(p prose) prose { return prose(r.String(string(p))) }
+	for _, p := range []*prose{&m.Role, &m.Content, &m.Reasoning, &m.ToolCallID, &m.TS} {
+		*p = clean(*p)
 	}
 	calls := m.ToolCalls
 	m.ToolCalls = nil
 	for _, c := range calls {
-		m.ToolCalls = append(m.ToolCalls, toolCall{ID: r.String(c.ID), Name: r.String(c.Name), Arguments: r.Any(c.Arguments)})
+		m.ToolCalls = append(m.ToolCalls, toolCall{ID: clean(c.ID), Name: clean(c.Name), Arguments: r.Any(c.Arguments)})
 	}
 	return m
 }
@@ -73,7 +81,7 @@ func parseMessages(data []byte) ([]message, error) {
 
 // trajectory is trajectory.yaml.
 type trajectory struct {
-	TaskID                 string        `yaml:"task_id"`
+	TaskID                 prose         `yaml:"task_id"`
 	TrialIndex             int           `yaml:"trial_index"`
 	TrialID                string        `yaml:"trial_id"`
 	StartTS                string        `yaml:"start_ts"`

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // The files in which a grader leaves its verdict. Where both exist, the text counts.
@@ -22,6 +23,15 @@ const (
 
 // maxRewards is how many rewards a verdict may have; all of them are in the commit.
 const maxRewards = 1000
+
+// maxRewardName is how many bytes the name of a reward may have.
+const maxRewardName = 200
+
+// nameable refuses what would break a line or a table.
+func nameable(name string) bool {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	return name != "" && len(name) <= maxRewardName && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unprintable)
+}
 
 // DefaultReward is the name of the reward in a reward.txt, and the key of a
 // reward.json that is the score unless the run says otherwise.
@@ -73,6 +83,9 @@ func ParseRewardJSON(data []byte) (map[string]float64, error) {
 			return fail("not JSON: %w", err)
 		}
 		name, _ := key.(string)
+		if !nameable(name) {
+			return fail("%s: want a name of 1 to %d printable characters", quote(name), maxRewardName)
+		}
 		val, err := dec.Token()
 		if err != nil {
 			return fail("not JSON (NaN and Infinity are not JSON either): %w", err)

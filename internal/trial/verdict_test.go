@@ -48,7 +48,11 @@ var rewardObjects = map[string]any{
 	`{"reward": 1}`:              map[string]float64{"reward": 1},
 	`{"a": 0.5, "b": -1e2}`:      map[string]float64{"a": 0.5, "b": -100},
 	"\n{\"a\": 0}\n":             map[string]float64{"a": 0},
-	`{"": 1}`:                    map[string]float64{"": 1},
+	`{"": 1}`:                    `reward.json: "": want a name of 1 to 200 printable characters`,
+	`{" a": 1}`:                  `reward.json: " a": want a name`,
+	"{\"a\\n\": 1}":              "reward.json: \"a\\n\": want a name",
+	`{"ä b": 1}`:                 map[string]float64{"ä b": 1},
+	"{\"" + long(201) + "\":1}":  `reward.json: "` + long(60) + `…": want a name`,
 	many(1000):                   nil, // just enough
 	many(1001):                   "reward.json: more than 1000 rewards",
 	``:                           "reward.json: empty; want an object of name → finite number",

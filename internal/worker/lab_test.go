@@ -38,9 +38,9 @@ func passes(id string) task { return task{id: id, agent: "print hello"} }
 // lab is a store, a queue and a provider of sandboxes, with a run in them.
 type lab struct {
 	t        testing.TB
-	store    bundle.Store // the real one
-	broker   *memqueue.Broker
-	queue    *memqueue.Queue // the producer's
+	store    bundle.Store       // the real one
+	connect  func() queue.Queue // as another process would
+	queue    queue.Queue        // the producer's
 	provider *scripted.Provider
 	control  *scripted.Control
 	keys     bundle.Keys
@@ -57,8 +57,14 @@ func newLab(t testing.TB, extra string, tasks ...task) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newLabOn(t, memstore.New(), func() queue.Queue { return broker.Open() }, extra, tasks...)
+}
+
+// newLabOn is newLab on a store and a queue of the test's choice.
+func newLabOn(t testing.TB, store bundle.Store, connect func() queue.Queue, extra string, tasks ...task) *lab {
+	t.Helper()
 	l := &lab{
-		t: t, store: memstore.New(), broker: broker, queue: broker.Open(),
+		t: t, store: store, connect: connect, queue: connect(),
 		provider: &scripted.Provider{}, control: &scripted.Control{}, events: newEvents(),
 	}
 	l.submit(extra, tasks)
@@ -147,7 +153,7 @@ func (l *lab) machine(change ...func(*worker.Config)) *machine {
 	l.t.Helper()
 	l.n++
 	m := &machine{
-		l: l, store: bundletest.NewFaulty(l.store), queue: &faultyQueue{Queue: l.broker.Open()}, dir: l.t.TempDir(),
+		l: l, store: bundletest.NewFaulty(l.store), queue: &faultyQueue{Queue: l.connect()}, dir: l.t.TempDir(),
 		rt: &hooked{Runtime: scripted.New(scripted.Config{Provider: l.provider, Control: l.control})},
 	}
 	c := worker.Config{
@@ -411,7 +417,7 @@ func script(of func(runtime.Labels) string) func(context.Context, *runtime.Spec)
 
 // faultyQueue is a worker's queue that may be out of reach, and that counts answers.
 type faultyQueue struct {
-	*memqueue.Queue
+	queue.Queue
 	deaf    bool // leases don't hear that they are revoked; set it before the start
 	mu      sync.Mutex
 	away    bool

@@ -5,6 +5,7 @@ package runcmd
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -27,7 +28,11 @@ func (s *session) startQueue(ctx context.Context) error {
 	}
 	s.onClose(func() error { nc.Close(); return nil })
 	// The server lives and dies with this process: nobody else's leases have to settle.
-	q, err := natsqueue.Open(ctx, nc, natsqueue.Config{Store: s.identity.StoreUUID, LeaseSettle: -1})
+	q, err := natsqueue.Open(ctx, nc, natsqueue.Config{
+		Store: s.identity.StoreUUID, LeaseSettle: -1,
+		// Nor can it be away: when it is slow, the disk is busy with our own work.
+		CallTimeout: 30 * time.Second,
+	})
 	if err != nil {
 		return fmt.Errorf("embedded queue: %w", err)
 	}
