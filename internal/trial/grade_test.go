@@ -115,14 +115,20 @@ func TestForgedVerdicts(t *testing.T) {
 		"a symlink for all logs":     {agent: argv("mkdir ./mine/verifier", "write mine/verifier/reward.txt 1", "remove /logs", "symlink /workdir/mine /logs"), grader: honest},
 		"tests of its own":           {agent: argv("mkdir tests/", "write tests/answer hello"), grader: argv("require-no-file tests/answer", "judge out.txt hello")},
 		"a symlink for the tests":    {agent: argv("mkdir ./mine", "write mine/answer x", "symlink /workdir/mine /tests"), grader: argv("require-no-file tests/answer", "write tests/new x", "require-no-file /workdir/mine/new", "judge out.txt hello")},
-		"a writer in the background": {agent: argv(`background ["block go","write verifier/reward.txt 1","signal wrote"]`), grader: argv("judge out.txt hello", "signal go")},
+		"a writer in the background": {agent: argv(`background ["block go","write verifier/reward.txt 1","signal wrote"]`), grader: argv("judge out.txt hello", "signal graded", "block done")},
 		"a daemon":                   {agent: argv("leave-daemon pid"), grader: argv("alive pid", "judge out.txt hello")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newJob(t)
 			j.agent(c.agent...)
 			j.grader(c.grader...)
-			j.at(t, "go", func() { j.rt.Control().Release(trialID, "go") })
+			j.at(t, "graded", func() {
+				j.rt.Control().Release(trialID, "go") // for whoever is alive
+				if len(j.provider.Left()) != 1 || !strings.Contains(j.provider.Left()[0], "with 1 processes") {
+					t.Errorf("alive beside the grader: %q", j.provider.Left())
+				}
+				j.rt.Control().Release(trialID, "done")
+			})
 			got := j.run(t, t.Context())
 			if c.want < 0 {
 				if got.Ending != trial.GraderFailed || got.Grade.Score != nil {
@@ -146,8 +152,8 @@ func TestForgedByKeptProcess(t *testing.T) {
 	j.Task.AgentProcesses = "keep"
 	j.Task.Users = map[string]string{"grade": "root", "agent": "agent"}
 	j.agent(`background ["block go","write verifier/reward.txt 1","signal wrote","hold"]`)
-	j.grader("judge out.txt hello", "signal go", "block tried")
-	j.at(t, "go", func() {
+	j.grader("judge out.txt hello", "signal graded", "block tried")
+	j.at(t, "graded", func() {
 		control := j.rt.Control()
 		control.Release(trialID, "go")
 		// It ends when it is refused; else it says that it wrote.

@@ -49,6 +49,8 @@ func TestSecretsStayOut(t *testing.T) {
 			j.Secrets = map[string]string{"API_KEY": key, "PEM": pem}
 			j.Task.Steps[0].Setup = &manifest.Program{Command: argv(`print setup has [$API_KEY]`, "env")}
 			j.grader("env", "read all", "judge out.txt hello", `append verifier/notes.txt no key here`)
+			j.Task.Steps[0].Instruction = "Use " + key
+			j.Task.Metadata = map[string]any{"key": []any{pem}}
 			j.Task.Files = script(t,
 				"write out.txt hello", "echo-env API_KEY", "echo-env PEM", "env",
 				`emit sk-"quoted"\`, `emit and<odd>/0123`, "emit 456789\n", // in pieces
@@ -58,7 +60,7 @@ func TestSecretsStayOut(t *testing.T) {
 				`write spoilt `+quoted(key),
 				`mkdir `+quoted(`artifacts/dir-`+key),
 				`write `+quoted(`artifacts/dir-`+key+`/file`)+` x`,
-				`fifo `+quoted(`artifacts/pipe-`+key),
+				`fifo `+quoted(`artifacts/dir-`+key+`/pipe`),
 				`symlink `+quoted(key)+` artifacts/link`,
 				`write agent/trajectory.json `+quoted(`{"schema_version":"ATIF-v1.4","steps":[{"source":"agent","message":"I use sk-\"quoted\"\\and<odd>/0123456789",`+
 					`"tool_calls":[{"tool_call_id":"1","function_name":"sh","arguments":{"sk-\"quoted\"\\and<odd>/0123456789":["-----BEGIN KEY-----\nMIIEvQIBADAN\nBgkqhkiG9w0B\n-----END KEY-----"]}}]}]}`),
@@ -69,8 +71,13 @@ func TestSecretsStayOut(t *testing.T) {
 			set(j)
 			got := j.run(t, t.Context())
 			if name == "nothing goes wrong" {
-				if !got.Grade.BinaryPass {
-					t.Fatalf("%+v", got.Outcome)
+				if !got.Grade.BinaryPass || *got.Metrics.AgentExitCode != 0 {
+					t.Fatalf("%+v\n%s", got.Outcome, got.files["logs/agent.log"])
+				}
+				for _, file := range []string{"trajectory.yaml", "services/web.log", "task.yaml", "artifacts.json", "artifacts/workdir/all"} {
+					if !strings.Contains(got.files[file], "[redacted]") {
+						t.Errorf("nothing was redacted in %s:\n%s", file, got.files[file])
+					}
 				}
 				if n := strings.Count(got.files["logs/agent.log"], "[redacted]"); n < 4 {
 					t.Errorf("%d secrets in the agent's output, want at least 4:\n%s", n, got.files["logs/agent.log"])

@@ -50,12 +50,16 @@ func (wk *work) decide(rep trial.Report, stored bool) decision {
 		return decision{commit: true, charged: true, why: "final: " + rep.Outcome.TerminationReason}
 	}
 	if charged >= retry.MaxAttempts {
-		return decision{commit: true, charged: true, dead: true,
-			why: fmt.Sprintf("%s: all %d attempts are used up", rep.Outcome.TerminationReason, retry.MaxAttempts)}
+		return decision{
+			commit: true, charged: true, dead: true,
+			why: fmt.Sprintf("%s: all %d attempts are used up", rep.Outcome.TerminationReason, retry.MaxAttempts),
+		}
 	}
 	after := Backoff(retry, charged)
-	return decision{charged: true, after: after,
-		why: fmt.Sprintf("%s: attempt %d of %d follows in %s", rep.Outcome.TerminationReason, charged+1, retry.MaxAttempts, after.Round(time.Millisecond))}
+	return decision{
+		charged: true, after: after,
+		why: fmt.Sprintf("%s: attempt %d of %d follows in %s", rep.Outcome.TerminationReason, charged+1, retry.MaxAttempts, after.Round(time.Millisecond)),
+	}
 }
 
 // Backoff is the wait before the retry that follows the nth charged attempt: up to

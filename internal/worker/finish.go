@@ -101,8 +101,10 @@ func (wk *work) commit(ctx context.Context, rep trial.Report, sealed bundle.Seal
 	} else {
 		wk.answer("done", wk.lease.Done)
 	}
-	wk.emit(Event{Kind: Committed, Outcome: rep.Outcome, Grade: rep.Grade,
-		Latency: time.Duration(rep.Metrics.LatencyTotalS.Millis()) * time.Millisecond})
+	wk.emit(Event{
+		Kind: Committed, Outcome: rep.Outcome, Grade: rep.Grade,
+		Latency: time.Duration(rep.Metrics.LatencyTotalS.Millis()) * time.Millisecond,
+	})
 }
 
 // upload seals the files and puts them below the attempt's number.

@@ -126,8 +126,10 @@ func (wk *work) begin() bool {
 func (wk *work) found(c bundle.Commit) {
 	wk.log.Debug().Int("committed_attempt", c.Attempt).Msg("found committed")
 	wk.answer("done", wk.lease.Done)
-	wk.emit(Event{Kind: Found, TaskID: c.TaskID, TrialIndex: c.TrialIndex, Attempt: c.Attempt,
-		Outcome: c.Outcome, Grade: c.Grade})
+	wk.emit(Event{
+		Kind: Found, TaskID: c.TaskID, TrialIndex: c.TrialIndex, Attempt: c.Attempt,
+		Outcome: c.Outcome, Grade: c.Grade,
+	})
 }
 
 // look reads the run and the row that the job points at.

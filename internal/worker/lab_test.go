@@ -159,7 +159,7 @@ func (l *lab) machine(change ...func(*worker.Config)) *machine {
 	c := worker.Config{
 		Name: fmt.Sprintf("w%d", l.n), Store: m.store, StoreUUID: storeUUID, Queue: m.queue,
 		Runtimes: map[string]runtime.Runtime{scripted.Type: m.rt}, Dir: m.dir,
-		Log: zerolog.New(zerolog.NewTestWriter(l.t)), OnEvent: l.events.add,
+		Log: zerolog.New(zerolog.NewTestWriter(l.t)).Level(zerolog.WarnLevel), OnEvent: l.events.add,
 	}
 	for _, f := range change {
 		f(&c)
@@ -267,6 +267,15 @@ func (l *lab) attempts(n int) []bundle.Attempt {
 // sealed reports whether an attempt's bundle is in the store, whole.
 func (l *lab) sealed(row bundle.PlanRow, attempt int) bool {
 	_, err := bundle.Verify(l.t.Context(), l.store, l.keys.AttemptFiles(row.TaskID, row.TrialIndex, attempt))
+	return err == nil
+}
+
+// indexed reports whether an attempt has its index, which is written when all else is.
+func (l *lab) indexed(row bundle.PlanRow, attempt int) bool {
+	r, _, err := l.store.Get(l.t.Context(), l.keys.AttemptFiles(row.TaskID, row.TrialIndex, attempt)+bundle.IndexName)
+	if err == nil {
+		_ = r.Close()
+	}
 	return err == nil
 }
 

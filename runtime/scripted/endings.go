@@ -41,11 +41,11 @@ var endingWords = words[*call]{
 // exhausted is a program that uses up a resource and fails of it; with the argument
 // "box" the sandbox dies as well.
 func exhausted(resource string, exit runtime.Exit, says string) func(string) (step[*call], error) {
+	exit.Exhausted = resource
 	return func(rest string) (step[*call], error) {
 		if rest != "" && rest != "box" {
 			return nil, fmt.Errorf("%q: want nothing, or box to take the sandbox along", rest)
 		}
-		exit.Exhausted = resource
 		return func(_ context.Context, c *call) error {
 			if resource == runtime.OutOfDisk {
 				if err := c.sb.box.fs.fill(places[runtime.Workdir], "filler"); err != nil {

@@ -56,7 +56,7 @@ func (b *bar) Submitted(r Run) {
 	if r.Continued {
 		verb = "going on with run"
 	}
-	text := fmt.Sprintf("%s %s: %d tasks, %d trials", verb, r.RunID, r.Tasks, r.Trials)
+	text := fmt.Sprintf("%s %s: %s, %s", verb, r.RunID, app.Count(r.Tasks, "task"), app.Count(r.Trials, "trial"))
 	if r.Continued {
 		text += fmt.Sprintf(", %d of them done", r.Done)
 	}

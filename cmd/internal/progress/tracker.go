@@ -87,9 +87,10 @@ func (t *Tracker) Observe(e worker.Event) {
 			Attempt: e.Attempt, Phase: "start", Since: e.At,
 		}
 	case worker.Phase:
-		r := t.running[e.TrialID]
-		r.Phase = e.Phase
-		t.running[e.TrialID] = r
+		if r, ok := t.running[e.TrialID]; ok {
+			r.Phase = e.Phase
+			t.running[e.TrialID] = r
+		}
 	case worker.Committed:
 		delete(t.running, e.TrialID)
 		c.Done++

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/internal/dispatch"
 )
@@ -120,7 +121,7 @@ func (d *description) write(w io.Writer) error {
 	}
 	row("created", "%s", d.CreatedAt.Local().Format(time.DateTime))
 	row("agent", "%s on %s", d.Agent, d.Runtime)
-	row("done", "%d of %d trials (%d tasks)", d.Done, d.Trials, d.Tasks)
+	row("done", "%d of %s (%s)", d.Done, app.Count(d.Trials, "trial"), app.Count(d.Tasks, "task"))
 	row("passed", "%d", d.Passed)
 	row("failed", "%d", d.Failed)
 	row("unscored", "%d", d.Unscored)

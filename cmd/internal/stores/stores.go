@@ -40,7 +40,8 @@ func unknownURL(where string) error {
 	case where == "":
 		return errors.New("no store given; name a directory or file:///PATH")
 	case err != nil:
-		return fmt.Errorf("store %q: want a directory or file:///PATH", where)
+		// What can't be read may have a password in it.
+		return errors.New("--store can't be read: want a directory or file:///PATH")
 	case u.Scheme == "file":
 		return fmt.Errorf("store %q: a file URL has three slashes and an absolute path: file:///PATH", where)
 	}

@@ -80,7 +80,7 @@ func (o options) execute(cmd *cobra.Command, paths []string) error {
 	}
 	var errs []error
 	for _, r := range results {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s, %d tasks, %d trials\n", r.File, r.Name, r.Tasks, r.Trials)
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s, %s, %s\n", r.File, r.Name, app.Count(r.Tasks, "task"), app.Count(r.Trials, "trial"))
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A bare trial does by hand what no trial can do without: it starts the same two
+// children with the same isolation, writes the same files, and makes the same fsyncs.
+// These are, each with the promise that it serves:
+//
+//	lease        1  queue: nobody else works on the trial
+//	claim        2  file, its directory: attempt numbers never repeat
+//	bundle       8  files: evidence is never thrown away
+//	             4  the directories that they are in, after the last
+//	commit       2  file, its directory: what is done stays done, and counts once
+//	end          2  file, its directory: retries are charged once
+//	result       2  file, its directory: people who browse see what counts
+//	lease ends   1  queue: it isn't taken over
+//	ack          2  queue: the job isn't delivered again
+//
+// Tidemill makes some more: every put of a bundle's file syncs its directory at once.
+type bare struct {
+	dir     string
+	journal *os.File // stands for the queue's log
+	mu      sync.Mutex
+	attr    *syscall.SysProcAttr
+}
+
+// bundleSizes are the bytes of a bundle's files, as an ordinary trial has them.
+var bundleSizes = map[string]int{
+	"task.yaml": 420, "trajectory.yaml": 250, "metrics.yaml": 420, "grade.yaml": 190, "env.yaml": 520,
+	"index.json": 800, "logs/agent.log": 0, "logs/grader.log": 0,
+}
+
+func (t *bare) sync(n int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for range n {
+		if _, err := t.journal.Write(make([]byte, 300)); err != nil {
+			return err
+		}
+		if err := t.journal.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file writes a file durably; dir says whether its directory is synced too.
+func (t *bare) file(path string, size int, dir bool) error {
+	tmp := path + ".tmp"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(bytes.Repeat([]byte("x"), size)); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil || !dir {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+func (t *bare) trial(i int) error {
+	name := fmt.Sprintf("%032x", i)
+	files := filepath.Join(t.dir, "trials", fmt.Sprintf("task-%06d", i), "0", "1")
+	attempts := filepath.Join(t.dir, "attempts", name)
+	commits := filepath.Join(t.dir, "commits", name[30:])
+	for _, dir := range []string{filepath.Join(files, "logs"), attempts, commits} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := t.sync(1); err != nil {
+		return err
+	}
+	if err := t.file(filepath.Join(attempts, "1.json"), 330, true); err != nil {
+		return err
+	}
+	if err := t.children(name); err != nil {
+		return err
+	}
+	for name, size := range bundleSizes {
+		if err := t.file(filepath.Join(files, name), size, false); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{filepath.Join(files, "logs"), files, filepath.Dir(files), filepath.Dir(filepath.Dir(files))} {
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	for path, size := range map[string]int{
+		filepath.Join(commits, name+".1.json"):            1100,
+		filepath.Join(attempts, "1.end.json"):             380,
+		filepath.Join(filepath.Dir(files), "result.json"): 420,
+	} {
+		if err := t.file(path, size, true); err != nil {
+			return err
+		}
+	}
+	return t.sync(3)
+}
+
+// children runs agent and grader in a directory of their own, and removes it.
+func (t *bare) children(name string) error {
+	work, side := filepath.Join(t.dir, name), filepath.Join(t.dir, name+"@side")
+	for _, dir := range []string{
+		work, side, filepath.Join(side, "input"), filepath.Join(side, "logs/agent"),
+		filepath.Join(side, "logs/verifier"), filepath.Join(side, "logs/artifacts"), filepath.Join(side, "tests"),
+	} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	defer os.RemoveAll(work)
+	defer os.RemoveAll(side)
+	for _, file := range []string{"owner.json", "input/instruction.md", "input/row.json", "tests/row.json"} {
+		if err := os.WriteFile(filepath.Join(side, file), make([]byte, 200), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, script := range []string{":", `echo 1 >"$TIDEMILL_LOGS_DIR/verifier/reward.txt"`} {
+		cmd := exec.Command("sh", "-c", script)
+		var out, errs bytes.Buffer
+		cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = work, &out, &errs, t.attr
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TIDEMILL_LOGS_DIR=" + filepath.Join(side, "logs")}
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w: %s", script, err, errs.Bytes())
+		}
+	}
+	_, err := os.ReadFile(filepath.Join(side, "logs/verifier/reward.txt"))
+	return err
+}
+
+// run does n trials, slots at a time.
+func (t *bare) run(b *testing.B, n, slots int) {
+	b.Helper()
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range slots {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := t.trial(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func newBare(b *testing.B, attr *syscall.SysProcAttr) *bare {
+	b.Helper()
+	t := &bare{dir: benchDir(b), attr: attr}
+	var err error
+	if t.journal, err = os.Create(filepath.Join(t.dir, "journal")); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { t.journal.Close() })
+	return t
+}
+
+// plain is what the subprocess runtime gives a command without namespaces.
+func plain() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// BenchmarkBareTrial is what a trial can't do without; see [bare].
+func BenchmarkBareTrial(b *testing.B) {
+	for _, slots := range slotCounts {
+		b.Run(fmt.Sprintf("path=bare/slots=%d", slots), func(b *testing.B) {
+			t := newBare(b, plain())
+			b.ResetTimer()
+			start := time.Now()
+			t.run(b, b.N, slots)
+			b.StopTimer()
+			b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "trials/s")
+		})
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/tidemill/tidemill/manifest"
+	"github.com/tidemill/tidemill/runtime"
+)
+
+const someStore = "6f0c6c0e-54a6-4d64-a1ab-6f2c5c0f7e11"
+
+func TestEveryTypeCanBeMade(t *testing.T) {
+	rts, err := New(Config{Dir: filepath.Join(t.TempDir(), "work"), StoreUUID: someStore}, Types()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, rt := range rts {
+		if rt.Type() != kind {
+			t.Errorf("%s calls itself %s", kind, rt.Type())
+		}
+	}
+	if err := Sweep(t.Context(), rts, someStore, zerolog.Nop()); err != nil {
+		t.Error(err)
+	}
+	if err := Close(rts); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnknownTypes(t *testing.T) {
+	c := Config{Dir: filepath.Join(t.TempDir(), "work"), StoreUUID: someStore}
+	_, err := New(c, "subprocess", "dockr")
+	unknown, ok := errors.AsType[*UnknownTypeError](err)
+	if !ok || unknown.Type != "dockr" {
+		t.Errorf("error %v; want an UnknownTypeError of dockr", err)
+	}
+	if err := Admit(t.Context(), nil, &manifest.Run{Runtime: manifest.RuntimeConfig{Type: "dockr"}}, someStore); !errors.As(err, &unknown) {
+		t.Errorf("error %v; want an UnknownTypeError", err)
+	}
+}
+
+// What goes wrong with a known type is not the run file's fault.
+func TestATypeThatCantBeMade(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := New(Config{Dir: file, StoreUUID: someStore}, "subprocess")
+	if _, unknown := errors.AsType[*UnknownTypeError](err); err == nil || unknown {
+		t.Errorf("error %v; want one about the directory", err)
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	rts, err := New(Config{Dir: filepath.Join(t.TempDir(), "work"), StoreUUID: someStore}, "subprocess")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Close(rts)
+	run := &manifest.Run{Runtime: manifest.RuntimeConfig{Type: "subprocess"}}
+	enforced := rts["subprocess"].Properties().Policies
+	for _, policy := range []runtime.NetworkPolicy{runtime.FullInternet, runtime.NoInternet, runtime.LimitedInternet} {
+		run.NetworkPolicy = string(policy)
+		err := Admit(t.Context(), rts, run, someStore)
+		unsupported, refused := errors.AsType[*runtime.UnsupportedError](err)
+		if want := !slices.Contains(enforced, policy); refused != want {
+			t.Errorf("%s: %v; want refused %t", policy, err, want)
+		}
+		if refused && unsupported.Value != string(policy) {
+			t.Errorf("%s: the error names %q", policy, unsupported.Value)
+		}
+	}
+}
