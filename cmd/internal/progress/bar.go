@@ -36,7 +36,9 @@ func (b *bar) draw() {
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
 	for {
-		b.screen.Show(BarLine(b.tracker.Snapshot(), time.Now(), b.screen.Width(), b.color))
+		if s := b.tracker.Snapshot(); s.Sum().Total > 0 { // before that there is nothing to say
+			b.screen.Show(BarLine(s, time.Now(), b.screen.Width(), b.color))
+		}
 		select {
 		case <-b.quit:
 			b.screen.Show("")

@@ -123,7 +123,9 @@ func TestScreenKeepsTheLineAtTheBottom(t *testing.T) {
 func TestBarOnAScreen(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	var out bytes.Buffer
-	r := NewReporter(NewScreen(&out), NewTracker(2))
+	tr := NewTracker(2)
+	r := NewReporter(NewScreen(&out), tr)
+	tr.Plan("r", 4, 0)
 	r.Submitted(Run{RunID: "r", Tasks: 2, Trials: 4})
 	r.Submitted(Run{RunID: "old", Tasks: 1, Trials: 9, Done: 3, Continued: true})
 	r.Observe(committed("a", "passed"))
