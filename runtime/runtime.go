@@ -175,6 +175,9 @@ type Resource struct {
 	Created time.Time
 	// Live: its creator was seen to be alive (same machine only).
 	Live bool
+	// Kept: its owner left it on purpose, see [Keeper]. It is nobody's leftover before
+	// Labels.ExpiresAt.
+	Kept bool
 }
 
 // ServiceEvidence is what one service left.

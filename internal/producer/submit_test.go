@@ -3,6 +3,7 @@
 package producer_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -297,4 +298,34 @@ func TestCrashBeforeEnqueue(t *testing.T) {
 	if sub := l.submit(d, "r1"); sub.Enqueued != 2 || !sub.Continued {
 		t.Errorf("%+v", sub)
 	}
+}
+
+// An answer that was lost on the way back from taking the id makes no second run.
+func TestOwnRunIsNobodyElses(t *testing.T) {
+	for _, err := range []error{bundle.ErrUnavailable, bundle.ErrExists} {
+		l := newLab(t, "a")
+		p := l.producer()
+		p.Store = lostAnswer{l.store, err}
+		sub, err := p.Submit(t.Context(), l.draft(""), producer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs := l.objects("runs/"); sub.Continued || strings.HasSuffix(sub.Record.RunID, "-2") || len(runs) != 2 {
+			t.Errorf("%+v, %d objects", sub, len(runs))
+		}
+	}
+}
+
+// lostAnswer is a store that takes run.yaml and says that it did not.
+type lostAnswer struct {
+	bundle.Store
+	err error
+}
+
+func (s lostAnswer) Create(ctx context.Context, key string, body []byte) (bundle.Version, error) {
+	v, err := s.Store.Create(ctx, key, body)
+	if err == nil && strings.HasSuffix(key, "run.yaml") {
+		return "", s.err
+	}
+	return v, err
 }

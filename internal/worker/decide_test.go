@@ -19,7 +19,7 @@ func TestBackoffStaysInItsBounds(t *testing.T) {
 		}
 		n := rapid.IntRange(0, 1000).Draw(t, "attempt")
 		limit := r.MaxBackoff.D()
-		if n < 30 {
+		if n < 20 {
 			limit = min(limit, r.MinBackoff.D()<<max(n-1, 0))
 		}
 		if got := Backoff(r, n); got <= 0 || got > limit {

@@ -19,7 +19,7 @@ type faultyLease struct {
 	ended atomic.Bool
 }
 
-func (l *faultyLease) do(name string, last bool, call func() error) error {
+func (l *faultyLease) do(ctx context.Context, name string, last bool, call func() error) error {
 	if l.busy.Add(1) > 1 {
 		panic(name + " beside another call of one lease")
 	}
@@ -27,7 +27,7 @@ func (l *faultyLease) do(name string, last bool, call func() error) error {
 	if l.ended.Load() {
 		panic(name + " after the lease was ended")
 	}
-	if err := l.q.call(name); err != nil {
+	if err := l.q.call(ctx, name); err != nil {
 		return err
 	}
 	err := call()
@@ -45,23 +45,25 @@ func (l *faultyLease) Revoked() <-chan struct{} {
 }
 
 func (l *faultyLease) Extend(ctx context.Context) error {
-	return l.do("extend", false, func() error { return l.Lease.Extend(ctx) })
+	return l.do(ctx, "extend", false, func() error { return l.Lease.Extend(ctx) })
 }
 
 func (l *faultyLease) Done(ctx context.Context) error {
-	return l.do("done", true, func() error { return l.Lease.Done(ctx) })
+	return l.do(ctx, "done", true, func() error { return l.Lease.Done(ctx) })
 }
 
 func (l *faultyLease) Retry(ctx context.Context, after time.Duration, body []byte) error {
-	return l.do("retry", true, func() error { return l.Lease.Retry(ctx, after, body) })
+	return l.do(ctx, "retry", true, func() error { return l.Lease.Retry(ctx, after, body) })
 }
 
 func (l *faultyLease) Bury(ctx context.Context, reason string) error {
-	return l.do("bury", true, func() error { return l.Lease.Bury(ctx, reason) })
+	return l.do(ctx, "bury", true, func() error { return l.Lease.Bury(ctx, reason) })
 }
 
 func (l *faultyLease) Abandon() {
-	_ = l.q.call("abandon")
+	gone, cancel := context.WithCancel(context.Background())
+	cancel() // it asks nobody
+	_ = l.q.call(gone, "abandon")
 	l.ended.Store(true)
 	l.Lease.Abandon()
 }

@@ -439,15 +439,17 @@ func (q *faultyQueue) setAway(away bool) {
 	q.away = away
 }
 
-// call counts a call and returns what befalls it.
-func (q *faultyQueue) call(name string) error {
+// call counts a call and returns what befalls it: who is away doesn't answer.
+func (q *faultyQueue) call(ctx context.Context, name string) error {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	if q.answers == nil {
 		q.answers = map[string]int{}
 	}
 	q.answers[name]++
-	if q.away {
+	away := q.away
+	q.mu.Unlock()
+	if away {
+		<-ctx.Done()
 		return fmt.Errorf("%s: %w", name, queue.ErrUnreachable)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/bundle/bundletest"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/runtime/scripted"
 )
@@ -148,6 +149,33 @@ func TestAnswerThatCouldNotBeGiven(t *testing.T) {
 		l.finish(m)
 		if len(l.attempts(0)) != 1 || l.events.count(worker.Committed) != 1 {
 			t.Errorf("%d attempts", len(l.attempts(0)))
+		}
+	})
+}
+
+// The lease ends while the bundle is on its way to the store: the work is done and
+// counts, and nothing is said to the queue any more.
+func TestRevokedDuringUpload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, "", passes("a"))
+		m := l.machine(func(c *worker.Config) { c.UploadParallel = 1 })
+		uploading, purged := make(chan struct{}), make(chan struct{})
+		m.store.Inject(bundletest.Fault{Op: bundletest.OpPut, Times: 1, Do: bundletest.Pass(), Hit: func(bundletest.Op, string) {
+			close(uploading)
+			<-purged
+		}})
+		m.start()
+		<-uploading
+		if _, err := l.queue.PurgeRun(t.Context(), "lab"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		close(purged)
+		l.events.kind(worker.Committed, 1)
+		l.finish(m)
+		l.commit(0)
+		if m.queue.said("done")+m.queue.said("retry")+m.queue.said("bury") != 0 {
+			t.Errorf("said %v", m.queue.answers)
 		}
 	})
 }

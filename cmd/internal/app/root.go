@@ -9,7 +9,8 @@ import (
 )
 
 // flagHelp says where values of flags may come from.
-const flagHelp = `Every flag can be given as a variable (--drain-timeout is TIDEMILL_DRAIN_TIMEOUT) or in
+const flagHelp = `Every flag but --run-id can be given as a variable (--drain-timeout is
+TIDEMILL_DRAIN_TIMEOUT), and every one in
 the file of --config, a YAML mapping of flag names to values; the command line goes before
 variables, and these before the file.`
 

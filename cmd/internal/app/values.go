@@ -15,6 +15,10 @@ import (
 // EnvPrefix begins the name of every environment variable that stands for a flag.
 const EnvPrefix = "TIDEMILL_"
 
+// ownVariable is the flag without a variable: agents and graders find the id of their own
+// run in it, and one that calls tidemill itself must not go on with that run.
+const ownVariable = "run-id"
+
 // EnvName returns the variable that stands for a flag: --drain-timeout is
 // TIDEMILL_DRAIN_TIMEOUT.
 func EnvName(flag string) string {
@@ -36,7 +40,7 @@ func FillFlags(cmd *cobra.Command, _ []string) error {
 		if f.Changed || f.Name == "config" || f.Name == "help" || f.Name == "version" {
 			return
 		}
-		if v, set := os.LookupEnv(EnvName(f.Name)); set {
+		if v, set := os.LookupEnv(EnvName(f.Name)); set && f.Name != ownVariable {
 			errs = append(errs, fill(cmd, f, []string{v}, EnvName(f.Name)))
 		} else if s, set := config[f.Name]; set {
 			errs = append(errs, fill(cmd, f, s.values, s.where))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/internal/worker"
 )
@@ -77,7 +78,7 @@ func (b *bar) Observe(e worker.Event) {
 	switch {
 	case e.Kind == worker.Committed && !e.Outcome.Scored:
 		what = colored(b.color, red, e.Outcome.TerminationReason)
-	case e.Kind == worker.Retrying || e.Kind == worker.Dropped && e.Outcome.TerminationReason == "":
+	case e.Kind == worker.Retrying || e.Kind == worker.Dropped && e.Outcome.Status != bundle.Cancelled:
 		what = colored(b.color, yellow, string(e.Kind))
 	default:
 		return

@@ -14,6 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/worker"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/bar.golden")
@@ -132,12 +135,19 @@ func TestBarOnAScreen(t *testing.T) {
 	bad := committed("b", "grader")
 	bad.TaskID, bad.Outcome.Detail = "evil\x1b[31m", "NaN is\nnot finite"
 	r.Observe(bad)
+	handedOver := event(worker.Dropped, "c") // as was asked for: nothing to tell
+	handedOver.Outcome.Status = bundle.Cancelled
+	r.Observe(handedOver)
+	lost := event(worker.Dropped, "d")
+	lost.Why = "the commit could not be written"
+	r.Observe(lost)
 	r.Stopping(10 * time.Second)
 	r.Close()
 	want := []string{
 		"run r: 2 tasks, 4 trials",
 		"going on with run old: 1 task, 9 trials, 3 of them done",
 		`"evil\x1b[31m" #0: grader_error: NaN is\nnot finite`,
+		`"t" #0: dropped: the commit could not be written`,
 		"stopping: no new trial begins; running ones may go on for 10s, Ctrl-C ends them at once",
 		"",
 	}
