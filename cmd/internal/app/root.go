@@ -10,9 +10,8 @@ import (
 
 // flagHelp says where values of flags may come from.
 const flagHelp = `Every flag but --run-id can be given as a variable (--drain-timeout is
-TIDEMILL_DRAIN_TIMEOUT), and every one in
-the file of --config, a YAML mapping of flag names to values; the command line goes before
-variables, and these before the file.`
+TIDEMILL_DRAIN_TIMEOUT), and every one in the file of --config, a YAML mapping of flag
+names to values; the command line goes before variables, and these before the file.`
 
 // Root returns a command that only holds others.
 func Root(use, short, long string) *cobra.Command {
