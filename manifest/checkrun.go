@@ -38,6 +38,7 @@ func checkRun(d *decoder, r *Run, o LoadOptions, base string) {
 	checkGlobs(d, "select.exclude", r.Select.Exclude)
 	atLeast(d, "select.limit", r.Select.Limit, 0)
 	atLeast(d, "repeats", r.Repeats, 1)
+	atMost(d, "repeats", r.Repeats, maxRepeats)
 	checkAgent(d, &r.Agent, base)
 	positive(d, "grade.timeout", r.Grade.Timeout)
 	checkRuntime(d, r, o)
@@ -169,6 +170,15 @@ func oneOf(d *decoder, entry, value string, allowed []string) {
 func atLeast[T int | int64 | float64](d *decoder, entry string, value, least T) {
 	if value < least {
 		d.problem(entry, fmt.Sprintf("is %v", value), fmt.Sprintf("use %v or more", least))
+	}
+}
+
+// maxRepeats is where a slip of the keyboard is likelier than a wish.
+const maxRepeats = 100_000
+
+func atMost[T int | int64 | float64](d *decoder, entry string, value, most T) {
+	if value > most {
+		d.problem(entry, fmt.Sprintf("is %v", value), fmt.Sprintf("use %v or less", most))
 	}
 }
 
