@@ -43,6 +43,9 @@ func ReadControl(ctx context.Context, s Store, keys Keys) ([]Control, error) {
 		if err != nil {
 			return nil, fmt.Errorf("control record: %w", err)
 		}
+		if record.Epochs, err = readEpochs(ctx, s, keys, record); err != nil {
+			return nil, fmt.Errorf("control record %d: %w", record.Rev, err)
+		}
 		records = append(records, record)
 	}
 	return records, nil
@@ -51,6 +54,9 @@ func ReadControl(ctx context.Context, s Store, keys Keys) ([]Control, error) {
 // AppendControl writes a decision as the next revision and returns it with its number.
 // decide gets the decisions that are there and makes the new one from them; it is called
 // again when somebody else was faster. An error of decide ends it.
+//
+// What decide sets as Epochs is written as args.epochs, or as an object of its own before
+// the record is, where it is long.
 func AppendControl(ctx context.Context, s Store, keys Keys, decide func(before []Control) (Control, error)) (Control, error) {
 	for {
 		before, err := ReadControl(ctx, s, keys)
@@ -60,6 +66,11 @@ func AppendControl(ctx context.Context, s Store, keys Keys, decide func(before [
 		c, err := decide(before)
 		if err != nil {
 			return Control{}, err
+		}
+		if c.Epochs != nil {
+			if c.Args, err = writeEpochs(ctx, s, keys, c); err != nil {
+				return Control{}, err
+			}
 		}
 		c.SchemaVersion, c.Rev = SchemaVersion, len(before)+1
 		if c.At.IsZero() {
@@ -71,34 +82,4 @@ func AppendControl(ctx context.Context, s Store, keys Keys, decide func(before [
 		}
 		return c, err
 	}
-}
-
-// Epochs is the current epoch of each trial that was put back; all others are in their
-// first.
-type Epochs map[string]int
-
-// Of returns the current epoch of a trial.
-func (e Epochs) Of(trial string) int { return max(1, e[trial]) }
-
-// CurrentEpochs reads the epochs out of decisions of kind retry and regrade, whose args
-// are {epochs: {trial id: its next epoch}}.
-func CurrentEpochs(records []Control) (Epochs, error) {
-	epochs := Epochs{}
-	for _, c := range records {
-		if c.Kind != ControlRetry && c.Kind != ControlRegrade {
-			continue
-		}
-		listed, ok := c.Args["epochs"].(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("control record %d: %s without args.epochs, an object of trial id → epoch", c.Rev, c.Kind)
-		}
-		for trial, value := range listed {
-			n, ok := value.(float64)
-			if !ok || n < 2 || n > 1<<30 || n != float64(int(n)) {
-				return nil, fmt.Errorf("control record %d: args.epochs of trial %.40q: %v, want a whole number from 2", c.Rev, trial, value)
-			}
-			epochs[trial] = max(epochs[trial], int(n))
-		}
-	}
-	return epochs, nil
 }

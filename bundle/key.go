@@ -21,6 +21,7 @@ import (
 //	runs/<run_id>/commits/<hh>/<trial_id>.<epoch>.json
 //	runs/<run_id>/segments/<n>.jsonl.zst          compacted commits
 //	runs/<run_id>/control/<rev>.json
+//	runs/<run_id>/control/epochs-<sha256>.jsonl.zst  long lists of trials
 //	runs/<run_id>/services/<worker>/…             run-level service logs
 //	runs/<run_id>/aggregate.json, …               reports
 //
@@ -88,6 +89,12 @@ func (k Keys) Control() string { return k.base() + "control/" }
 
 // ControlRecord is the key of a control record; revisions start at 1.
 func (k Keys) ControlRecord(rev int) string { return fmt.Sprintf("%s%08d.json", k.Control(), rev) }
+
+// ControlEpochs is the key of the epochs that a control record names by the sha256 of
+// their text.
+func (k Keys) ControlEpochs(sha256 string) string {
+	return k.Control() + "epochs-" + sha256 + ".jsonl.zst"
+}
 
 // Report is the key of a report such as aggregate.json.
 func (k Keys) Report(name string) string { return k.base() + name }

@@ -54,7 +54,8 @@ type Outcome struct {
 	FailureClass      FailureClass `json:"failure_class" yaml:"failure_class"`
 	// Scored: the trial has a score that counts. Everything else is not a 0.
 	Scored bool `json:"scored" yaml:"scored"`
-	// Phase that failed, if one did: provision, setup, agent, grade, collect, upload.
+	// Phase that failed, if one did: provision, setup, agent, restore, grade,
+	// collect, upload.
 	Phase string `json:"phase,omitempty" yaml:"phase,omitempty"`
 	// Stage of provisioning that failed.
 	Stage string `json:"stage,omitempty" yaml:"stage,omitempty"`

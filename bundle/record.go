@@ -84,6 +84,18 @@ type Commit struct {
 	Grade         Grade     `json:"grade"`
 	Metrics       Metrics   `json:"metrics"`
 	At            time.Time `json:"at"`
+	// Regraded is set where the attempt only graded what another had left.
+	Regraded *Regraded `json:"regraded,omitempty"`
+}
+
+// Regraded says what was graded again, and by what.
+type Regraded struct {
+	// Epoch and Attempt are those of the agent's attempt: never of one that was regraded
+	// itself.
+	Epoch   int `json:"epoch" yaml:"epoch"`
+	Attempt int `json:"attempt" yaml:"attempt"`
+	// Pack is the sha256 of the pack whose grader judged.
+	Pack string `json:"pack" yaml:"pack"`
 }
 
 // Result is result.json: which attempt counts, for people who browse.
@@ -109,4 +121,7 @@ type Control struct {
 	At            time.Time      `json:"at"`
 	By            string         `json:"by"`
 	Args          map[string]any `json:"args,omitempty"`
+	// Epochs are the next epochs of the trials that a retry or regrade puts back. Where
+	// they are is for [ReadControl] and [AppendControl] to know.
+	Epochs Epochs `json:"-"`
 }

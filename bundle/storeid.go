@@ -34,6 +34,9 @@ func OpenIdentity(ctx context.Context, s Store) (StoreRecord, error) {
 	if err == nil || !errors.Is(err, ErrNotFound) {
 		return rec, err
 	}
+	if err := checkNew(ctx, s); err != nil {
+		return StoreRecord{}, err
+	}
 	mine := StoreRecord{SchemaVersion: SchemaVersion, StoreUUID: NewUUID(), Layout: Layout, CreatedAt: time.Now().UTC()}
 	created := CreateRecord(ctx, s, StoreKey, mine)
 	if created == nil {
@@ -45,4 +48,20 @@ func OpenIdentity(ctx context.Context, s Store) (StoreRecord, error) {
 		return StoreRecord{}, fmt.Errorf("create identity of store %s: %w", s.URL(), created)
 	}
 	return rec, err
+}
+
+// checkNew refuses to make somebody new of a store that holds runs: their trials have
+// ids of the identity that is lost.
+func checkNew(ctx context.Context, s Store) error {
+	for info, err := range s.List(ctx, RunsPrefix) {
+		if err != nil {
+			return fmt.Errorf("identity of store %s: %w", s.URL(), err)
+		}
+		// Somebody may have made the identity and begun a run since we looked.
+		if _, err := ReadIdentity(ctx, s); !errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		return fmt.Errorf("store %s holds runs (%s) but no %s: put that object back, or use another place", s.URL(), info.Key, StoreKey)
+	}
+	return nil
 }

@@ -21,7 +21,7 @@ func checkAgent(d *decoder, a *Agent, base string) {
 	case d.given("agent.name") && !builtIn && !d.given("agent.command"):
 		d.problem("agent.command", "is missing", "any agent but oracle and nop needs one, such as [sh, agent/run.sh]")
 	}
-	checkCommand(d, "agent.command", a.Command)
+	checkCommand(d, "agent.command", a.Command, AgentProgram)
 	if d.given("agent.files") && a.Files == "" {
 		d.problem("agent.files", "is empty", "name a directory, or leave it out")
 	}
@@ -31,6 +31,8 @@ func checkAgent(d *decoder, a *Agent, base string) {
 			d.problem("agent.files", text, "name a directory, relative to the run file")
 		} else if a.Files == string(filepath.Separator) {
 			d.problem("agent.files", "is the root directory", "name the directory of the agent")
+		} else {
+			checkScript(d, a)
 		}
 	}
 	checkEnv(d, "agent.env", a.Env)
@@ -38,8 +40,8 @@ func checkAgent(d *decoder, a *Agent, base string) {
 	positive(d, "agent.timeout", a.Timeout)
 }
 
-// checkCommand checks an argv that was given.
-func checkCommand(d *decoder, entry string, argv []string) {
+// checkCommand checks an argv that was given, of one of the trial's programs.
+func checkCommand(d *decoder, entry string, argv []string, program string) {
 	if !d.given(entry) {
 		return
 	}
@@ -51,6 +53,7 @@ func checkCommand(d *decoder, entry string, argv []string) {
 			d.problem(index(entry, i), "holds a zero byte, which no program can be given", "")
 		}
 	}
+	checkTrialVariables(d, entry, argv, program)
 }
 
 func checkEnv(d *decoder, entry string, env map[string]string) {

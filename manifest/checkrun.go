@@ -113,7 +113,11 @@ func checkRuntime(d *decoder, r *Run, o LoadOptions) {
 
 func checkPolicy(d *decoder, r *Run) {
 	if r.Runtime.Type == "subprocess" && r.NetworkPolicy == "" {
-		d.problem("network_policy", "is missing: a subprocess run has no default", "write network_policy: full_internet, or another of "+strings.Join(networkPolicies, ", "))
+		n := d.places["runtime"] // what makes it necessary; the line of the file's first key says nothing
+		d.c.add(Problem{
+			Line: n.Line, Col: n.Column, Entry: "network_policy", Text: "is missing: a subprocess run has no default",
+			Fix: "write network_policy: full_internet, or another of " + strings.Join(networkPolicies, ", "),
+		})
 	}
 	oneOf(d, "network_policy", r.NetworkPolicy, networkPolicies)
 	r.LimitedInternetAllowlist = checkAllowlist(d, r.NetworkPolicy, r.LimitedInternetAllowlist)
@@ -121,6 +125,9 @@ func checkPolicy(d *decoder, r *Run) {
 
 func checkRetry(d *decoder, r Retry) {
 	atLeast(d, "retry.max_attempts", r.MaxAttempts, 1)
+	if d.given("retry.on") && len(r.On) == 0 {
+		d.problem("retry.on", "is empty", "leave it out for the default, or write max_attempts: 1 for no retries")
+	}
 	for i, class := range r.On {
 		oneOf(d, index("retry.on", i), class, retryClasses)
 	}

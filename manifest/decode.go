@@ -27,6 +27,8 @@ type decoder struct {
 	used map[*yaml.Node]bool
 	// bad holds what was reported already; one problem per value is enough.
 	bad map[*yaml.Node]bool
+	// root is the type of the whole file, once decoding began.
+	root reflect.Type
 }
 
 // newDecoder takes over from the expander of the same tree.
@@ -149,12 +151,15 @@ func (d *decoder) pairs(n *yaml.Node, entry, want string, f func(key, value *yam
 
 func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, entry string) {
 	fields := fieldsOf(v.Type())
+	if d.root == nil {
+		d.root = v.Type()
+	}
 	d.pairs(n, entry, "keys and values", func(key, val *yaml.Node) {
 		i := slices.Index(fields, key.Value)
 		if i < 0 || key.Value == "" {
 			d.c.add(Problem{
 				Line: key.Line, Col: key.Column, Entry: join(entry, key.Value),
-				Text: "unknown key", Fix: suggest(key.Value, fields),
+				Text: "unknown key", Fix: d.suggestKey(key.Value, entry, v.Type()),
 			})
 			return
 		}

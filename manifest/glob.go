@@ -132,6 +132,23 @@ func checkGlob(glob string) error {
 	return nil
 }
 
+// GlobLiteral returns the only text that a glob matches, if there is but one.
+func GlobLiteral(glob string) (text string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '*', '?', '[':
+			return "", false
+		case '\\':
+			if i++; i == len(glob) {
+				return "", false
+			}
+		}
+		b.WriteByte(glob[i])
+	}
+	return b.String(), true
+}
+
 func checkGlobs(d *decoder, entry string, globs []string) {
 	for i, g := range globs {
 		if err := checkGlob(g); err != nil {

@@ -22,6 +22,9 @@ type LoadOptions struct {
 	LookupEnv func(string) (string, bool)
 	// Runtimes are the runtime types that exist; empty accepts any word.
 	Runtimes []string
+
+	// uses gathers the names that are asked for, if it isn't nil.
+	uses map[string]bool
 }
 
 func (o LoadOptions) lookup(name string) (string, bool) {
@@ -31,7 +34,11 @@ func (o LoadOptions) lookup(name string) (string, bool) {
 	if o.LookupEnv == nil {
 		return "", false
 	}
-	return o.LookupEnv(name)
+	v, ok := o.LookupEnv(name)
+	if !ok {
+		return "", false
+	}
+	return v, true
 }
 
 var (
@@ -179,6 +186,9 @@ func (x *expander) scalar(n *yaml.Node, entry string) {
 }
 
 func (x *expander) get(name string) (string, bool, *referenceError) {
+	if x.options.uses != nil {
+		x.options.uses[name] = true
+	}
 	if x.secrets[name] || secretName(name) {
 		return "", false, &referenceError{
 			"the value of " + name + " is a secret and would be stored with the run",

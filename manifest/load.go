@@ -5,9 +5,11 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"gopkg.in/yaml.v3"
@@ -37,6 +39,7 @@ func Parse(file string, data []byte, o LoadOptions) ([]*Run, error) {
 		return nil, fmt.Errorf("run file %s: %w", file, err)
 	}
 	secrets := secretNames(root)
+	o.uses = map[string]bool{}
 	combinations := matrixOf(c, root, o, secrets)
 	runs := make([]*Run, 0, len(combinations))
 	for _, values := range combinations {
@@ -52,6 +55,10 @@ func Parse(file string, data []byte, o LoadOptions) ([]*Run, error) {
 		}
 		r.File = file
 		runs = append(runs, r)
+	}
+	checkUnused(c, root, o, runs)
+	for _, r := range runs {
+		r.Uses = slices.Sorted(maps.Keys(o.uses))
 	}
 	if err := c.err(); err != nil {
 		return nil, err
@@ -77,14 +84,17 @@ func parseRun(c *collector, root *yaml.Node, o LoadOptions, secrets map[string]b
 
 // PackOptions returns the options for the packs of this run: its matrix value counts
 // as a variable there too.
-func (r *Run) PackOptions(o LoadOptions) LoadOptions {
+func (r *Run) PackOptions(o LoadOptions) LoadOptions { return o.with(r.Values()) }
+
+// Values are the values that a run of a matrix has, by variable; empty without a matrix.
+func (r *Run) Values() map[string]string {
 	values := map[string]string{}
 	for k, v := range r.Matrix {
 		if len(v) == 1 {
 			values[k] = v[0]
 		}
 	}
-	return o.with(values)
+	return values
 }
 
 // with returns options in which these variables have these values.

@@ -37,7 +37,7 @@ kind: dataset
 dataset: {path: rows.jsonl, id_field: id}
 agent_fields: [prompt]
 instruction: "say {{.prompt}}"
-grade: {command: [sh, "${TIDEMILL_TESTS_DIR}/grade.sh"]}
+grade: {command: [sh, "${TIDEMILL_WORKDIR}/grade.sh"]}
 `
 
 func open(t testing.TB, dir string) *Pack {

@@ -22,17 +22,39 @@ func suggest(word string, known []string) string {
 	return "known here: " + strings.Join(slices.Compact(known), ", ")
 }
 
-// nearest returns the known word that takes the fewest edits, or "" when none is
-// close: more than a third of the letters (at least two) changed is another word.
+// Nearest returns the known word that somebody may have meant by this one, or "" when
+// none is close.
+func Nearest(word string, known []string) string { return nearest(word, known) }
+
+// nearest returns the known word that takes the fewest edits, two at most, or else one
+// that the word begins, or that begins it. Anything farther away is another word.
 func nearest(word string, known []string) string {
 	word = strings.ToLower(word)
+	letters := utf8.RuneCountInString(word)
 	if len(word) > 64 {
 		return ""
 	}
-	best, bestEdits := "", max(2, utf8.RuneCountInString(word)/3)+1
+	best, bestEdits := "", 3
+	if letters <= 3 {
+		bestEdits = 2 // two edits make any short word of any other
+	}
 	for _, k := range known {
-		if e := edits(word, strings.ToLower(k)); e < bestEdits && e < utf8.RuneCountInString(k) {
+		n := utf8.RuneCountInString(k)
+		if max(n-letters, letters-n) >= bestEdits {
+			continue
+		}
+		if e := edits(word, strings.ToLower(k)); e < bestEdits && e < n {
 			best, bestEdits = k, e
+		}
+	}
+	if best != "" || letters < 3 {
+		return best
+	}
+	for _, k := range known {
+		low := strings.ToLower(k)
+		begins := strings.HasPrefix(low, word) || len(k) >= 3 && strings.HasPrefix(word, low)
+		if begins && (best == "" || len(k) < len(best)) {
+			best = k
 		}
 	}
 	return best

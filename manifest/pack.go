@@ -113,31 +113,45 @@ func (p *Pack) check(d *decoder) {
 	checkEnv(d, "env", s.Env)
 	p.checkTemplates(d)
 	p.dir(d, "files", s.Files)
-	p.program(d, "setup", s.Setup, "")
-	p.program(d, "oracle", s.Oracle, "solution")
-	p.program(d, "grade", &s.Grade, "tests")
+	p.program(d, "setup", s.Setup, SetupProgram, "")
+	// What would be accepted and have no effect.
+	if d.given("oracle.timeout") {
+		d.problem("oracle.timeout", "the oracle has the agent's time", "write agent_timeout, or agent.timeout in the run file")
+	}
+	if d.given("setup.files") {
+		d.problem("setup.files", "the setup command gets no files of its own", "put them into the directory that files names, and remove them in setup")
+	}
+	p.program(d, "oracle", s.Oracle, OracleProgram, "solution")
+	grade := s.Grade.program()
+	p.program(d, "grade", grade, GradeProgram, "tests")
+	s.Grade.Files = grade.Files
 	positive(d, "agent_timeout", s.AgentTimeout)
 	oneOf(d, "agent_processes", s.AgentProcesses, agentProcesses)
 	s.AgentProcesses = cmp.Or(s.AgentProcesses, "end")
 	checkRelativeGlobs(d, "artifacts", s.Artifacts)
+	if s.Regrade != nil {
+		d.require("regrade.from")
+		oneOf(d, "regrade.from", s.Regrade.From, []string{FromArtifacts})
+	}
 	p.openDataset(d)
 }
 
 // program checks one of the pack's programs. usual is the directory that it gets when
 // none is named and this one exists.
-func (p *Pack) program(d *decoder, entry string, prog *packProgram, usual string) {
+func (p *Pack) program(d *decoder, entry string, prog *packProgram, program, usual string) {
 	if prog == nil {
 		return
 	}
 	if entry != "grade" { // required above
 		d.require(join(entry, "command"))
 	}
-	checkCommand(d, join(entry, "command"), prog.Command)
+	checkCommand(d, join(entry, "command"), prog.Command, program)
 	positive(d, join(entry, "timeout"), prog.Timeout)
 	p.dir(d, join(entry, "files"), prog.Files)
 	if prog.Files == "" && usual != "" && notDir(filepath.Join(p.Dir, usual)) == "" {
 		prog.Files = usual
 	}
+	p.checkPlaceFiles(d, join(entry, "command"), prog.Command, program, prog.Files)
 }
 
 // dir checks a directory of the pack. It has to be inside, or it would be missing

@@ -33,16 +33,35 @@ type packFile struct {
 
 	Setup  *packProgram `yaml:"setup,omitempty"`
 	Oracle *packProgram `yaml:"oracle,omitempty"`
-	Grade  packProgram  `yaml:"grade"`
+	Grade  packGrade    `yaml:"grade"`
 
 	AgentTimeout   Duration       `yaml:"agent_timeout,omitempty"`
 	AgentProcesses string         `yaml:"agent_processes,omitempty"`
 	Artifacts      []string       `yaml:"artifacts,omitempty"`
+	Regrade        *packRegrade   `yaml:"regrade,omitempty"`
 	Metadata       map[string]any `yaml:"metadata,omitempty"`
+}
+
+// packRegrade says what is enough to grade a trial of the pack once more.
+type packRegrade struct {
+	From string `yaml:"from"`
 }
 
 type packProgram struct {
 	Command []string `yaml:"command"`
 	Files   string   `yaml:"files,omitempty"`
 	Timeout Duration `yaml:"timeout,omitempty"`
+}
+
+// packGrade is a packProgram that judges.
+type packGrade struct {
+	Command []string `yaml:"command"`
+	Files   string   `yaml:"files,omitempty"`
+	Timeout Duration `yaml:"timeout,omitempty"`
+	// IgnoreExitCode: a verdict counts whatever the exit code of the grader.
+	IgnoreExitCode bool `yaml:"ignore_exit_code,omitempty"`
+}
+
+func (g packGrade) program() *packProgram {
+	return &packProgram{Command: g.Command, Files: g.Files, Timeout: g.Timeout}
 }

@@ -40,6 +40,9 @@ type Run struct {
 
 	// File is where the run was read from; not part of it.
 	File string `yaml:"-"`
+	// Uses are the variables that the file and the pack.yaml of its packs name; not part of
+	// it.
+	Uses []string `yaml:"-"`
 }
 
 // Select narrows the tasks of the packs.

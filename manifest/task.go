@@ -31,6 +31,9 @@ type Task struct {
 	Files string
 	// Artifacts are globs in the workdir, beside the run's.
 	Artifacts []string
+	// Regrade is [FromArtifacts] where what is collected is enough to grade the task once
+	// more, else empty.
+	Regrade string
 	// Steps run one after the other; there is at least one.
 	Steps []Step
 }
@@ -50,6 +53,9 @@ type Step struct {
 	// Oracle solves the step; nil when the pack has no solution.
 	Oracle *Program
 	Grade  Program
+	// IgnoreExitCode: a verdict counts whatever the grader's exit code. Without it a code
+	// other than 0 says that the grader crashed.
+	IgnoreExitCode bool
 	// AgentTimeout is what the task allows; 0 leaves it to the run.
 	AgentTimeout Duration
 	// MinReward ends the task early when the step's score is below it.

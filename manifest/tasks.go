@@ -206,13 +206,13 @@ func (p *Pack) task(ref TaskRef) (*Task, error) {
 	s := p.spec
 	step := Step{
 		Instruction: r.instruction, AgentRow: r.agentRow, Row: data,
-		Setup: p.made(s.Setup), Oracle: p.made(s.Oracle), Grade: *p.made(&s.Grade),
+		Setup: p.made(s.Setup), Oracle: p.made(s.Oracle), Grade: *p.made(s.Grade.program()), IgnoreExitCode: s.Grade.IgnoreExitCode,
 		AgentTimeout: s.AgentTimeout,
 	}
 	return &Task{
 		ID: r.id, Category: s.Category, Metadata: s.Metadata, Env: r.env,
 		AgentProcesses: s.AgentProcesses, Files: p.path(s.Files),
-		Artifacts: slices.Clone(s.Artifacts), Steps: []Step{step},
+		Artifacts: slices.Clone(s.Artifacts), Regrade: p.regrade(), Steps: []Step{step},
 	}, nil
 }
 

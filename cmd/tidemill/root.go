@@ -7,7 +7,13 @@ import (
 
 	"github.com/tidemill/tidemill/cmd/internal/aggregatecmd"
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/completion"
+	"github.com/tidemill/tidemill/cmd/internal/debugcmd"
+	"github.com/tidemill/tidemill/cmd/internal/execcmd"
+	"github.com/tidemill/tidemill/cmd/internal/logscmd"
+	"github.com/tidemill/tidemill/cmd/internal/lscmd"
 	"github.com/tidemill/tidemill/cmd/internal/runcmd"
+	"github.com/tidemill/tidemill/cmd/internal/showcmd"
 	"github.com/tidemill/tidemill/cmd/internal/statuscmd"
 	"github.com/tidemill/tidemill/cmd/internal/submitcmd"
 	"github.com/tidemill/tidemill/cmd/internal/validatecmd"
@@ -23,15 +29,24 @@ own, keeps sealed evidence of every attempt, and says what the numbers mean.
 
 On one machine, tidemill run does all of it. On many, submit puts trials into a queue,
 workers run them, and aggregate builds the report.`)
+	cmd.Version = version.String()
 	log := app.RegisterShared(cmd)
 	cmd.AddCommand(
 		runcmd.Command(log),
+		runcmd.RegradeCommand(log),
 		submitcmd.Command("submit", log),
 		workercmd.Command("worker", log),
 		aggregatecmd.Command("aggregate", log),
 		statuscmd.Command(),
+		lscmd.Command(),
+		showcmd.Command(),
+		logscmd.Command(),
+		debugcmd.Command(log),
+		execcmd.Command(),
 		validatecmd.Command(),
+		completion.Command(),
 		version.Command(),
 	)
+	completion.Install(cmd)
 	return cmd
 }

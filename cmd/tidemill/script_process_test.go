@@ -88,7 +88,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 // environ is the script's environment, as far as the programs need it.
 func environ(ts *testscript.TestScript) []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "TIDEMILL_QUEUE", "TIDEMILL_STORE"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "TIDEMILL_QUEUE", "TIDEMILL_STORE", "SOME_KEY"} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
@@ -157,6 +157,7 @@ func finish(ts *testscript.TestScript, neg bool, args []string) {
 func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "await-file FILE")
 	path := ts.MkAbs(args[0])
+	// Another process makes the file; it can tell us in no other way.
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return

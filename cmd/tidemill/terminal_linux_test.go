@@ -86,7 +86,7 @@ func TestOnATerminal(t *testing.T) {
 			t.Errorf("JSON lines or an empty bar for a person:\n%s", text)
 		}
 		// The bar is gone before the table comes.
-		before, _, _ := strings.Cut(text, "task ")
+		before, _, _ := strings.Cut(text, "run mine  agent ")
 		if !strings.HasSuffix(before, erase) {
 			t.Errorf("before the table the screen ends with %q", before[max(0, len(before)-40):])
 		}

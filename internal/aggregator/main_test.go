@@ -66,7 +66,10 @@ func runFile(t testing.TB, tasks, repeats int, totals bundle.PlanTotals) []byte 
 	body, err := yaml.Marshal(manifest.RunRecord{
 		SchemaVersion: 1, RunID: "demo", Group: "g", CreatedAt: start, Producer: "tidemill 0.1",
 		Plan: manifest.Plan{Digest: "d", Tasks: tasks, Trials: totals.Rows, Parts: totals.Parts},
-		Run:  manifest.Run{Version: 1, Name: "demo", Repeats: repeats, Agent: manifest.Agent{Name: "oracle"}},
+		Run: manifest.Run{
+			Version: 1, Name: "demo", Repeats: repeats, Agent: manifest.Agent{Name: "oracle"},
+			Matrix: map[string][]string{"MODEL": {"small"}, "SIZE": {"1"}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -87,6 +87,7 @@ func header(c Config, rec manifest.RunRecord, decided decisions) report.Header {
 	return report.Header{
 		RunID:       c.RunID,
 		Group:       rec.Group,
+		Matrix:      rec.Run.Values(),
 		Name:        rec.Run.Name,
 		Agent:       rec.Run.Agent.Name,
 		PlanDigest:  rec.Plan.Digest,

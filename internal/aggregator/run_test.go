@@ -35,6 +35,9 @@ func TestCompleteRun(t *testing.T) {
 	if agg.Name != "demo" || agg.Agent != "oracle" || agg.Group != "g" || agg.PlanDigest != "d" || agg.Repeats != 4 || agg.GeneratedBy != "tidemill 0.1" {
 		t.Errorf("header of %+v", agg)
 	}
+	if diff := cmp.Diff(map[string]string{"MODEL": "small", "SIZE": "1"}, agg.Matrix); diff != "" {
+		t.Errorf("matrix (-want +got):\n%s", diff)
+	}
 	files := r.reports(t)
 	back, err := report.Decode([]byte(files[report.AggregateFile]))
 	if err != nil {
@@ -191,13 +194,20 @@ func TestEpochs(t *testing.T) {
 	r.control(t, 3, "regrade", map[string]any{"epochs": map[string]any{id(0): 3}})
 	r.commit(t, 0, 2)
 	agg := r.aggregate(t)
-	want := report.Epochs{Newest: 3, Reopened: 2, Open: 2}
-	if agg.Complete || agg.Epochs != want || agg.Missing.Count != 0 || agg.Attempts.Total != 4 {
+	want := report.Epochs{Newest: 3, Reopened: 2, Open: 2, RegradedBy: map[string]int64{}}
+	if agg.Complete || !cmp.Equal(agg.Epochs, want) || agg.Missing.Count != 0 || agg.Attempts.Total != 4 {
 		t.Errorf("complete %v, epochs %+v, missing %d, attempts %+v", agg.Complete, agg.Epochs, agg.Missing.Count, agg.Attempts)
 	}
-	r.commit(t, 0, 3)
+	regraded := commitOf(r.rows[0], 3, 3)
+	regraded.Regraded = &bundle.Regraded{Epoch: 2, Attempt: 2, Pack: "p"}
+	if err := bundle.PutRecord(t.Context(), r.store, r.keys.Commit(id(0), 3), regraded); err != nil {
+		t.Fatal(err)
+	}
 	r.commit(t, 1, 2)
 	agg = r.aggregate(t)
+	if agg.Epochs.Regraded != 1 || agg.Epochs.RegradedBy["p"] != 1 {
+		t.Errorf("epochs %+v, want one regraded by pack p", agg.Epochs)
+	}
 	if !agg.Complete || agg.Epochs.Open != 0 || agg.TotalTrials != 3 || agg.Committed != 3 {
 		t.Errorf("complete %v, epochs %+v, %d of %d", agg.Complete, agg.Epochs, agg.Committed, agg.TotalTrials)
 	}

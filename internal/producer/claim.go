@@ -4,11 +4,9 @@ package producer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -19,12 +17,15 @@ import (
 // maxSameSecond is how many runs of one name may begin within a second.
 const maxSameSecond = 100
 
-// claim takes the run id, or finds that the same run has it. Without an id it takes the
-// first default id that is free: a run that nobody asked to go on with stays alone.
+// claim takes the run id, or finds that the same run has it. Only an id that somebody
+// chose goes on with a run; without one the first default id that is free is taken.
 func (p *Producer) claim(ctx context.Context, d *Draft, o Options) (rec manifest.RunRecord, continued bool, err error) {
 	now := time.Now().UTC()
-	id := cmp.Or(o.RunID, NewRunID(d.Run.Name, now))
-	for n := 2; ; n++ {
+	for n := 1; ; n++ {
+		id := o.RunID
+		if id == "" {
+			id = NewRunID(d.Run.Name, now, n)
+		}
 		rec := manifest.RunRecord{
 			SchemaVersion: bundle.SchemaVersion, RunID: id, Group: o.Group, CreatedAt: now.Truncate(time.Millisecond),
 			Producer: p.Version, Plan: d.Plan, Packs: d.Packs, AgentFiles: d.AgentFiles, Run: *d.Run,
@@ -35,9 +36,9 @@ func (p *Producer) claim(ctx context.Context, d *Draft, o Options) (rec manifest
 			return rec, false, err
 		case old == nil:
 			return rec, false, nil
-		case o.RunID == "" && n <= maxSameSecond:
-			suffix := "-" + strconv.Itoa(n)
-			id = NewRunID(d.Run.Name[:min(len(d.Run.Name), maxRunID-len(stamp(now))-len(suffix))], now) + suffix
+		case o.RunID == "" && n < maxSameSecond: // the next one, then
+		case o.RunID == "" || o.New:
+			return rec, false, &TakenError{RunID: id}
 		case old.Plan.Digest != d.Plan.Digest:
 			return rec, false, &PlanConflictError{RunID: id, Keys: manifest.DiffRuns(*old, rec)}
 		default:

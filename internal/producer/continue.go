@@ -16,15 +16,15 @@ import (
 )
 
 // FindUnfinished returns the newest run of the store that has the same plan and not all
-// of its commits, or nil; those of except are passed over. It is what lets a command
-// that was interrupted go on when it is simply given again.
+// commits of its trials' current epochs, or nil; those of except are passed over. It is
+// what lets a command that was interrupted go on when it is simply given again.
 func FindUnfinished(ctx context.Context, store bundle.Store, digest string, except []string) (*manifest.RunRecord, error) {
 	same, err := sameDigest(ctx, store, digest, except)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range same {
-		done, err := countCommits(ctx, store, c.id)
+		done, err := dispatch.CountDone(ctx, store, c.id)
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", c.id, err)
 		}
@@ -80,18 +80,4 @@ func nothingToContinue(err error) bool {
 	_, unknown := errors.AsType[*dispatch.UnknownRunError](err)
 	_, bad := errors.AsType[*dispatch.BadRunError](err)
 	return unknown || bad
-}
-
-// countCommits counts the trials that have a commit.
-func countCommits(ctx context.Context, store bundle.Store, run string) (int, error) {
-	n := 0
-	for info, err := range store.List(ctx, bundle.Keys{Run: run}.Commits()) {
-		if err != nil {
-			return 0, err
-		}
-		if _, epoch, ok := bundle.ParseCommitKey(info.Key); ok && epoch == 1 {
-			n++
-		}
-	}
-	return n, nil
 }

@@ -24,6 +24,7 @@ type Draft struct {
 	packs    []*manifest.Pack
 	archives map[string]string // file of each digest
 	parts    []partSum
+	byID     *taskIDs // while the tasks are read for the first time
 	tmp      string
 	opts     manifest.LoadOptions
 }
@@ -65,6 +66,7 @@ func (d *Draft) plan(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, ids.set.Close()) }()
 	// A trial id has the same length whatever the run is called, so parts come out alike.
 	placeholder := func(int) string { return strings.Repeat("0", 32) }
+	d.byID = newTaskIDs(d.Run.Select)
 	tasks, err := d.walk(ctx, func(pack int, ref manifest.TaskRef) error {
 		if err := ids.add(pack, ref.ID); err != nil {
 			return err
@@ -79,6 +81,10 @@ func (d *Draft) plan(ctx context.Context) (err error) {
 	if err := ids.finish(); err != nil {
 		return err
 	}
+	if err := d.byID.missing(ctx, d.Run.File, d.packs); err != nil {
+		return err
+	}
+	d.byID = nil
 	if tasks == 0 {
 		return fmt.Errorf("%s: no task is selected; check select.tasks and select.exclude against the ids in %s",
 			d.Run.File, baseNames(d.Run.Packs))

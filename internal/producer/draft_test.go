@@ -57,7 +57,16 @@ func TestDraftRefuses(t *testing.T) {
 		setup func(l *lab)
 		want  []string
 	}{
-		{name: "no task is selected", extra: "select: {tasks: [nothing]}\n", want: []string{"run.yaml", "no task is selected", "pack"}},
+		{name: "no task is selected", extra: "select: {tasks: [\"nothing*\"]}\n", want: []string{"run.yaml", "no task is selected", "pack"}},
+		{
+			name: "ids that no task has", extra: "select: {tasks: [sort-number, a, nothing, \"b*\"], exclude: [sort-numbers, rot31]}\n",
+			setup: func(l *lab) { l.pack("pack", "a", "b", "sort-numbers", "rot13") },
+			want: []string{
+				`run.yaml: select.tasks[0]: no task has the id "sort-number"; did you mean sort-numbers?`,
+				`run.yaml: select.tasks[2]: no task has the id "nothing"; ids are compared whole; * stands for any text`,
+				`run.yaml: select.exclude[1]: no task has the id "rot31"; did you mean rot13?`,
+			},
+		},
 		{name: "budget", extra: "limits: {max_budget_usd: 5}\n", want: []string{"limits.max_budget_usd", "not supported"}},
 		{name: "deadline", extra: "limits: {deadline: 1h}\n", want: []string{"limits.deadline", "not supported"}},
 		{name: "storage", extra: "storage: {artifacts: {type: local, path: x}}\n", want: []string{"storage.artifacts", "not supported"}},

@@ -26,15 +26,23 @@ type submission struct {
 	// release is that of the jobs. It is larger than any that the queue may remember of
 	// an earlier submission; a job that is still live is skipped whatever its number.
 	release int
+	epochs  bundle.Epochs // of trials that were put back
 }
 
-func (p *Producer) newSubmission(d *Draft, sub *Submission) *submission {
+func (p *Producer) newSubmission(ctx context.Context, d *Draft, sub *Submission) (*submission, error) {
 	s := &submission{Producer: p, draft: d, sub: sub, keys: bundle.Keys{Run: sub.Record.RunID}, release: 1}
-	if sub.Continued {
-		s.release = int(time.Now().Unix())
+	if !sub.Continued {
+		return s, nil
 	}
-	return s
+	s.release = laterRelease()
+	var err error
+	s.epochs, err = dispatch.Epochs(ctx, p.Store, sub.Record.RunID)
+	return s, err
 }
+
+// laterRelease is larger than any release that the queue may remember. Milliseconds,
+// because within a second a job may have been done, and be needed again.
+func laterRelease() int { return int(time.Now().UnixMilli()) }
 
 // plan writes the parts of the plan and enqueues their trials, part by part. A part that
 // isn't what was drafted is neither written nor enqueued.
@@ -118,7 +126,7 @@ func (s *submission) enqueue(ctx context.Context, part int, rows []bundle.PlanRo
 			continue
 		}
 		jobs = append(jobs, queue.Job{
-			ID:  queue.ID{Trial: row.TrialID, Epoch: 1, Release: s.release},
+			ID:  queue.ID{Trial: row.TrialID, Epoch: s.epochs.Of(row.TrialID), Release: s.release},
 			Run: run, Body: dispatch.Body(bundle.PlanRef{Part: part, Row: i}),
 		})
 	}
@@ -143,7 +151,7 @@ func (s *submission) findDone(ctx context.Context, rows []bundle.PlanRow, done [
 	g.SetLimit(commitLookups)
 	for i, row := range rows {
 		g.Go(func() error {
-			c, err := bundle.FindCommit(ctx, s.Store, s.keys, row.TrialID, 1)
+			c, err := bundle.FindCommit(ctx, s.Store, s.keys, row.TrialID, s.epochs.Of(row.TrialID))
 			done[i] = c != nil
 			return err
 		})

@@ -49,7 +49,11 @@ type Progress struct {
 // Options of a submission.
 type Options struct {
 	// RunID is the id to use. An id that exists continues, if its plan is the same.
+	// Empty takes a default id that is free.
 	RunID string
+	// New says that nobody chose the id: where a run has it, that is a [TakenError] and
+	// not the run to go on with.
+	New bool
 	// Group ties the runs of a matrix together.
 	Group string
 }
@@ -73,6 +77,13 @@ func (e *PlanConflictError) Error() string {
 		e.RunID, strings.Join(e.Keys, "; "))
 }
 
+// TakenError says that an id that was made for a new run is another's.
+type TakenError struct{ RunID string }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("run id %s was just taken by another run; give the command again", e.RunID)
+}
+
 // ErrTasksChanged: the tasks are not what they were when the run was drafted.
 var ErrTasksChanged = errors.New("the tasks changed while the run was being submitted; try again")
 
@@ -87,16 +98,28 @@ func (p *Producer) Submit(ctx context.Context, d *Draft, o Options) (*Submission
 	if err := p.storeArchives(ctx, d); err != nil {
 		return nil, err
 	}
-	qrun, err := dispatch.QueueRun(sub.Record)
-	if err != nil {
+	if err := p.openRun(ctx, sub.Record); err != nil {
 		return nil, err
 	}
-	qrun.Pool = cmp.Or(p.Pool, qrun.Pool)
-	if err := p.Queue.OpenRun(ctx, qrun); err != nil {
-		return nil, fmt.Errorf("open run %s: %w", sub.Record.RunID, err)
+	s, err := p.newSubmission(ctx, d, sub)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", sub.Record.RunID, err)
 	}
-	if err := p.newSubmission(d, sub).plan(ctx); err != nil {
+	if err := s.plan(ctx); err != nil {
 		return nil, err
 	}
 	return sub, nil
+}
+
+// openRun makes a run known to the queue.
+func (p *Producer) openRun(ctx context.Context, rec manifest.RunRecord) error {
+	run, err := dispatch.QueueRun(rec)
+	if err != nil {
+		return err
+	}
+	run.Pool = cmp.Or(p.Pool, run.Pool)
+	if err := p.Queue.OpenRun(ctx, run); err != nil {
+		return fmt.Errorf("open run %s: %w", rec.RunID, err)
+	}
+	return nil
 }

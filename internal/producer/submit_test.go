@@ -157,6 +157,26 @@ func TestBadRunID(t *testing.T) {
 	}
 }
 
+// An id that was made for a run is no run to go on with, whatever the plan of the one that
+// has it; an id that somebody chose is.
+func TestNewRunIDsAreNotContinued(t *testing.T) {
+	l := newLab(t, "a")
+	d := l.draft("")
+	l.submit(d, "r1")
+	for name, d := range map[string]*producer.Draft{"the same plan": d, "another plan": l.draft("repeats: 2\n")} {
+		_, err := l.producer().Submit(t.Context(), d, producer.Options{RunID: "r1", New: true})
+		if taken, ok := errors.AsType[*producer.TakenError](err); !ok || taken.RunID != "r1" {
+			t.Errorf("%s: %v; want the id to be taken", name, err)
+		}
+	}
+	if sub, err := l.producer().Submit(t.Context(), d, producer.Options{RunID: "r1"}); err != nil || !sub.Continued {
+		t.Errorf("%+v, %v", sub, err)
+	}
+	if sub, err := l.producer().Submit(t.Context(), d, producer.Options{RunID: "r2", New: true}); err != nil || sub.Continued {
+		t.Errorf("%+v, %v", sub, err)
+	}
+}
+
 // Runs that nobody named never share an id, however many begin within a second.
 func TestDefaultRunIDs(t *testing.T) {
 	l := newLab(t, "a")
@@ -188,14 +208,20 @@ func TestDefaultRunIDs(t *testing.T) {
 func TestRunIDsFit(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	long := strings.Repeat("n", 63)
-	if id := producer.NewRunID("x", at); id != "x-20260301-120000" {
+	if id := producer.NewRunID("x", at, 1); id != "x-20260301-120000" {
 		t.Errorf("id %s", id)
 	}
-	if id := producer.NewRunID(long, at); len(id) != 63 || !strings.HasSuffix(id, "-20260301-120000") {
+	if id := producer.NewRunID(long, at, 1); len(id) != 63 || !strings.HasSuffix(id, "-20260301-120000") {
 		t.Errorf("id %s", id)
 	}
-	if id := producer.NewGroupID(long, at) + "-1000"; len(id) != 63 {
+	if id := producer.NewGroupID(long, at, 1) + "-1000"; len(id) != 63 {
 		t.Errorf("id %s of %d characters", id, len(id))
+	}
+	if id := producer.NewRunID(long, at, 12); len(id) != 63 || !strings.HasSuffix(id, "n-20260301-120000-12") {
+		t.Errorf("id %s", id)
+	}
+	if id := producer.NewGroupID(long, at, 12) + "-1000"; len(id) != 63 || !strings.HasSuffix(id, "n-20260301-120000-12-1000") {
+		t.Errorf("id %s", id)
 	}
 }
 
@@ -215,7 +241,7 @@ func TestTasksChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, "a", "b", "c")
-			d := l.draft("select: {tasks: [a, b, c, d, x]}\n")
+			d := l.draft("select: {tasks: [a, b, c, \"d*\", \"x*\"]}\n")
 			change(l)
 			_, err := l.producer().Submit(t.Context(), d, producer.Options{RunID: "r1"})
 			if !errors.Is(err, producer.ErrTasksChanged) || !strings.Contains(err.Error(), "r1") {

@@ -29,6 +29,9 @@ func (d *Draft) walk(ctx context.Context, each func(pack int, ref manifest.TaskR
 			if err != nil {
 				return tasks, err
 			}
+			if d.byID != nil {
+				d.byID.saw(ref.ID)
+			}
 			if !sel.Match(ref.ID) || (sel.Limit > 0 && tasks >= sel.Limit) {
 				continue // the rest of the pack is still checked
 			}

@@ -15,9 +15,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // MinLength is the length in bytes of the shortest value that is replaced.
@@ -67,10 +70,29 @@ func spellings(v string) []string {
 		enc.SetEscapeHTML(html)
 		if enc.Encode(v) == nil {
 			quoted := strings.TrimSuffix(b.String(), "\n")
-			forms = append(forms, quoted[1:len(quoted)-1])
+			inner := quoted[1 : len(quoted)-1]
+			forms = append(forms, inner, asciiOnly(inner))
 		}
 	}
 	return forms
+}
+
+// asciiOnly spells what is inside a JSON string as encoders do that write ASCII only:
+// \u00e4 for ä, two of these beyond the first 65536 characters.
+func asciiOnly(inner string) string {
+	var b strings.Builder
+	for _, r := range inner {
+		switch {
+		case r < utf8.RuneSelf:
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // Empty reports that there is nothing to replace.

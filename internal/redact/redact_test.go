@@ -136,3 +136,13 @@ func TestSpellings(t *testing.T) {
 		}
 	})
 }
+
+// Encoders that write ASCII only are the commonest.
+func TestASCIIOnlyJSON(t *testing.T) {
+	r := redact.New("pässword-\U0001f511-123")
+	for _, spelled := range []string{`p\u00e4ssword-\ud83d\udd11-123`, "pässword-\U0001f511-123"} {
+		if got := r.String(`{"k": "` + spelled + `"}`); got != `{"k": "`+redact.Marker+`"}` {
+			t.Errorf("%s: got %s", spelled, got)
+		}
+	}
+}

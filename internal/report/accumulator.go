@@ -15,6 +15,7 @@ import (
 type Header struct {
 	RunID       string
 	Group       string
+	Matrix      map[string]string // the run's values; nil without a matrix
 	Name        string
 	Agent       string
 	PlanDigest  string
@@ -53,6 +54,7 @@ type Accumulator struct {
 	passing  cluster
 	scoring  cluster
 	outcomes outcomes
+	badExit  *Example
 	attempts Attempts
 	epochs   Epochs
 	commits  int64
@@ -74,8 +76,8 @@ func NewAccumulator(head Header, spool Spool) (*Accumulator, error) {
 	return &Accumulator{
 		head: head, keys: bundle.Keys{Run: head.RunID}, spool: spool,
 		all: newGroup(int64(head.Repeats)), slices: newSlicing(),
-		outcomes: outcomes{tally{}, tally{}, tally{}, tally{}},
-		epochs:   Epochs{Newest: 1},
+		outcomes: newOutcomes(),
+		epochs:   Epochs{Newest: 1, RegradedBy: map[string]int64{}},
 		missing:  newList[MissingTrial](spool, MissingSidecar),
 		failures: newFailures(spool), captures: newCaptures(spool),
 		tasks: []Task{}, perTask: perTask,
@@ -129,7 +131,14 @@ func (a *Accumulator) addCommit(c *bundle.Commit) error {
 	a.commits++
 	a.task.add(c)
 	a.times.Add(millis(c.Metrics))
-	a.outcomes.add(c)
+	a.outcomes.add(a.keys, c)
+	if how, bad := badExit(c); bad && a.badExit.after(c) {
+		a.badExit = exampleOf(a.keys, c, how, agentLog)
+	}
+	if r := c.Regraded; r != nil {
+		a.epochs.Regraded++
+		a.epochs.RegradedBy[r.Pack]++
+	}
 	a.attempts.Total += int64(c.Attempt)
 	if c.Attempt > 1 {
 		a.attempts.Wasted += int64(c.Attempt) - 1

@@ -28,15 +28,17 @@ var Sidecars = []string{MissingSidecar, FailuresSidecar, CapturesSidecar}
 // Aggregate is aggregate.json. Its keys are always all present; docs/aggregate.md
 // describes each.
 type Aggregate struct {
-	SchemaVersion int       `json:"schema_version"`
-	RunID         string    `json:"run_id"`
-	Group         string    `json:"group"`
-	Name          string    `json:"name"`
-	Agent         string    `json:"agent"`
-	PlanDigest    string    `json:"plan_digest"`
-	Repeats       int       `json:"repeats"`
-	GeneratedBy   string    `json:"generated_by"`
-	CreatedAt     time.Time `json:"created_at"`
+	SchemaVersion int    `json:"schema_version"`
+	RunID         string `json:"run_id"`
+	Group         string `json:"group"`
+	// Matrix has the values of a run of a matrix, by variable.
+	Matrix      map[string]string `json:"matrix"`
+	Name        string            `json:"name"`
+	Agent       string            `json:"agent"`
+	PlanDigest  string            `json:"plan_digest"`
+	Repeats     int               `json:"repeats"`
+	GeneratedBy string            `json:"generated_by"`
+	CreatedAt   time.Time         `json:"created_at"`
 	// AsOf is the time of the newest commit. No clock is read for a report.
 	AsOf *time.Time `json:"as_of"`
 	// Complete: every planned trial has the commit of its current epoch.
@@ -49,6 +51,10 @@ type Aggregate struct {
 	Passed    int64    `json:"passed"`
 	Missing   Missing  `json:"missing"`
 	Outcomes  Outcomes `json:"outcomes"`
+	// AgentNonzeroExits is how many committed trials have an agent that ended with an
+	// exit code other than 0 or by a signal.
+	AgentNonzeroExits       int64    `json:"agent_nonzero_exits"`
+	AgentNonzeroExitExample *Example `json:"agent_nonzero_exit_example"`
 
 	SuccessRate       *float64  `json:"success_rate"`
 	SuccessRateCI95   *Interval `json:"success_rate_ci95"`
@@ -158,6 +164,8 @@ type Outcomes struct {
 	ByFailureClass      map[string]int64 `json:"by_failure_class"`
 	// UnscoredByReason counts only those without a score.
 	UnscoredByReason map[string]int64 `json:"unscored_by_reason"`
+	// UnscoredExamples has a trial for each of these reasons.
+	UnscoredExamples map[string]*Example `json:"unscored_examples"`
 }
 
 // Attempts tells what the committed trials took.
@@ -179,6 +187,10 @@ type Epochs struct {
 	Reopened int64 `json:"reopened"`
 	// Open is how many show an older epoch while the current one has no commit yet.
 	Open int64 `json:"open"`
+	// Regraded is how many show the verdict of a regrade.
+	Regraded int64 `json:"regraded"`
+	// RegradedBy counts these by the sha256 of the pack whose grader judged.
+	RegradedBy map[string]int64 `json:"regraded_by"`
 }
 
 // Decode reads an aggregate.json. Unknown keys are passed over; a newer schema is a

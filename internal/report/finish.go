@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/tidemill/tidemill/bundle"
 )
@@ -44,6 +45,7 @@ func (a *Accumulator) aggregate() *Aggregate {
 		SchemaVersion: bundle.SchemaVersion,
 		RunID:         a.head.RunID,
 		Group:         a.head.Group,
+		Matrix:        map[string]string{},
 		Name:          a.head.Name,
 		Agent:         a.head.Agent,
 		PlanDigest:    a.head.PlanDigest,
@@ -61,7 +63,9 @@ func (a *Accumulator) aggregate() *Aggregate {
 			Count: a.missing.count, Unreadable: a.broken,
 			Trials: a.missing.inline, Sidecar: a.missing.sidecar(),
 		},
-		Outcomes: a.outcomes.result(),
+		Outcomes:                a.outcomes.result(),
+		AgentNonzeroExits:       a.all.badExits,
+		AgentNonzeroExitExample: a.badExit,
 
 		SuccessRate:       core.SuccessRateMicro,
 		SuccessRateCI95:   Wilson95(a.all.passed, a.all.scored),
@@ -80,6 +84,7 @@ func (a *Accumulator) aggregate() *Aggregate {
 		CapturedServiceLogs: a.captures.result(),
 		Tasks:               a.tasks,
 	}
+	maps.Copy(agg.Matrix, a.head.Matrix)
 	if !a.newest.IsZero() {
 		at := a.newest.UTC()
 		agg.AsOf = &at

@@ -28,15 +28,21 @@ func (m *mean) add(x float64) {
 
 // addRatio adds num/den, of any size; den is above 0.
 func (m *mean) addRatio(num *big.Int, den int64) {
+	m.sum.Add(&m.sum, inUnits(num, den, fixedUnits))
+	m.n++
+}
+
+// inUnits is num/den in whole units, of which so many make one; a half is rounded away
+// from zero.
+func inUnits(num *big.Int, den, units int64) *big.Int {
 	var q, r big.Int
-	q.Mul(num, big.NewInt(fixedUnits))
+	q.Mul(num, big.NewInt(units))
 	q.QuoRem(&q, big.NewInt(den), &r)
 	// QuoRem cuts towards zero: carry when the rest is a half or more.
 	if r.Abs(&r).Lsh(&r, 1).CmpAbs(big.NewInt(den)) >= 0 {
 		q.Add(&q, big.NewInt(int64(num.Sign())))
 	}
-	m.sum.Add(&m.sum, &q)
-	m.n++
+	return &q
 }
 
 // value is the mean, nil without numbers.
@@ -54,6 +60,15 @@ func (m *mean) orZero() float64 {
 		return 0
 	}
 	return ratio(&m.sum, fixedUnits*m.n)
+}
+
+// seconds is orZero of times, which are measured in milliseconds: more than millionths
+// of a second would say nothing.
+func (m *mean) seconds() float64 {
+	if m.n == 0 {
+		return 0
+	}
+	return rounded(&m.sum, fixedUnits*m.n)
 }
 
 // micros is a sum of decimals, each rounded to millionths as it is added.
@@ -81,6 +96,11 @@ func toMicros(x float64) *big.Int {
 	}
 	n, _ := new(big.Float).Mul(new(big.Float).SetPrec(1100).SetFloat64(x), big.NewFloat(microUnits)).Int(nil)
 	return n
+}
+
+// rounded is num/den in 6 decimals.
+func rounded(num *big.Int, den int64) float64 {
+	return ratio(inUnits(num, den, microUnits), microUnits)
 }
 
 // ratio is num/den as the nearest float64, never infinite.

@@ -12,6 +12,7 @@ import (
 type group struct {
 	tasks, trials  int64
 	scored, passed int64
+	badExits       int64 // of agents
 	score          micros
 	successes      mean // of tasks
 	scores         mean
@@ -44,6 +45,7 @@ func newGroup(ks ...int64) *group {
 func (g *group) add(t *taskSums) {
 	g.tasks++
 	g.trials += t.planned
+	g.badExits += t.badExits
 	if t.scored > 0 {
 		g.scored += t.scored
 		g.passed += t.passed
@@ -90,13 +92,13 @@ func (g *group) core() Core {
 		PassHat1Macro:    g.byK[1].hat.value(),
 		PassHat5Macro:    g.byK[5].hat.value(),
 		PassHat10Macro:   g.byK[10].hat.value(),
-		AvgLatencyS:      g.latency.orZero(),
+		AvgLatencyS:      g.latency.seconds(),
 		AvgTurns:         g.turns.orZero(),
 		AvgToolCalls:     g.tools.orZero(),
 		StuckRate:        g.stuck.orZero(),
-		LatencyP50SMacro: g.p50.orZero(),
-		LatencyP90SMacro: g.p90.orZero(),
-		LatencyP99SMacro: g.p99.orZero(),
+		LatencyP50SMacro: g.p50.seconds(),
+		LatencyP90SMacro: g.p90.seconds(),
+		LatencyP99SMacro: g.p99.seconds(),
 
 		TotalPromptTokens:             clamp(&g.usage[0]),
 		TotalCompletionTokens:         clamp(&g.usage[1]),

@@ -18,13 +18,16 @@ type TableOptions struct {
 	MaxTasks int
 	// Color uses the terminal's colours.
 	Color bool
+	// Path says where people find an object of the store. Nil: its key says it.
+	Path func(key string) string
 }
 
-// WriteTable writes what a person wants to know of a run: a row for each task, and
-// below them the run as a whole. Where all tasks fit they are in plan order, else the
-// worst come first: those with trials that have no score, then by success rate.
+// WriteTable writes what a person wants to know of a run: which it is, a row for each
+// task, and below them the run as a whole. Where all tasks fit they are in plan order,
+// else the worst come first: those with trials that have no score, then by success rate.
 func WriteTable(w io.Writer, agg *Aggregate, o TableOptions) error {
 	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", title(agg))
 	rows, heading := chooseTasks(agg, cmp.Or(o.MaxTasks, 20))
 	if len(rows) > 0 {
 		writeRows(&b, rows, o.Color)
@@ -32,6 +35,9 @@ func WriteTable(w io.Writer, agg *Aggregate, o TableOptions) error {
 		b.WriteString("\n")
 	}
 	writeOverall(&b, agg)
+	writeReasons(&b, agg, o)
+	writeRest(&b, agg)
+	writeBadExits(&b, agg, o)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -74,30 +80,17 @@ func writeRows(b *strings.Builder, tasks []Task, color bool) {
 		lines = append(lines, []string{
 			shorten(printable(t.TaskID), maxTaskWidth),
 			itoa(t.TotalTrials), itoa(t.Scored), itoa(t.Successful),
-			percent(t.SuccessRate), decimals(t.AvgScore), latencyOf(t, t.LatencyP50S), latencyOf(t, t.LatencyP90S),
+			Percent(t.SuccessRate), decimals(t.AvgScore), latencyOf(t, t.LatencyP50S), latencyOf(t, t.LatencyP90S),
 			without(t.UnscoredByReason, t.Missing),
 		})
 	}
-	widths := make([]int, len(lines[0]))
-	for _, line := range lines {
-		for i, cell := range line {
-			widths[i] = max(widths[i], width(cell))
-		}
-	}
-	for n, line := range lines {
-		var text strings.Builder
-		for i, cell := range line {
-			if i > 0 {
-				text.WriteString("  ")
-			}
-			text.WriteString(pad(cell, widths[i], i > 0 && i < len(line)-1))
-		}
+	for n, line := range columns(lines, func(i int) bool { return i > 0 && i < len(lines[0])-1 }) {
 		shade := ""
 		if color && n > 0 {
 			shade = shadeOf(tasks[n-1])
 		}
 		b.WriteString(shade)
-		b.WriteString(strings.TrimRight(text.String(), " "))
+		b.WriteString(line)
 		if shade != "" {
 			b.WriteString(plain)
 		}
@@ -120,22 +113,27 @@ func shadeOf(t Task) string {
 
 func writeOverall(b *strings.Builder, agg *Aggregate) {
 	parts := []string{"overall", "n " + itoa(agg.TotalTrials), "scored " + itoa(agg.Scored)}
-	rate := "success " + percent(agg.SuccessRate)
-	if ci := agg.SuccessRateCI95; ci != nil {
-		rate += fmt.Sprintf(" [%s, %s]", percent(&ci[0]), percent(&ci[1]))
-	}
-	parts = append(parts, rate)
+	parts = append(parts, "success "+rateAndInterval(agg))
 	parts = append(parts, passParts(agg.PassK)...)
 	if agg.Committed > 0 {
 		parts = append(parts, "p50 "+seconds(agg.LatencyP50S), "p90 "+seconds(agg.LatencyP90S))
 	}
 	fmt.Fprintln(b, strings.Join(parts, "  "))
+}
+
+// writeReasons tells why trials have no score, with a trial to look at for each reason.
+func writeReasons(b *strings.Builder, agg *Aggregate, o TableOptions) {
 	if rest := without(agg.Outcomes.UnscoredByReason, agg.Missing.Count); rest != "" {
 		fmt.Fprintf(b, "without a score: %s\n", rest)
+		writeExamples(b, agg.Outcomes, o)
 		if agg.Bounds != nil {
-			fmt.Fprintf(b, "success rate over all trials: at least %s, at most %s\n", percent(&agg.Bounds.Worst), percent(&agg.Bounds.Best))
+			fmt.Fprintf(b, "success rate over all trials: at least %s, at most %s\n", Percent(&agg.Bounds.Worst), Percent(&agg.Bounds.Best))
 		}
 	}
+}
+
+// writeRest tells what else there is to know of a run.
+func writeRest(b *strings.Builder, agg *Aggregate) {
 	if agg.TotalCostUSD != nil {
 		fmt.Fprintf(b, "cost: %s USD\n", strconv.FormatFloat(*agg.TotalCostUSD, 'f', 4, 64))
 	}
@@ -172,9 +170,7 @@ func passParts(list []PassK) []string {
 
 // without lists why trials have no score, most frequent first.
 func without(reasons map[string]int64, missing int64) string {
-	words := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
-		return cmp.Or(-cmp.Compare(reasons[a], reasons[b]), cmp.Compare(a, b))
-	})
+	words := mostFirst(reasons)
 	var parts []string
 	for i, word := range words {
 		if i == 5 && len(words) > 6 {
@@ -189,9 +185,17 @@ func without(reasons map[string]int64, missing int64) string {
 	return strings.Join(parts, ", ")
 }
 
+// mostFirst are the words of a count, the most frequent first.
+func mostFirst(counts map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(counts[a], counts[b]), cmp.Compare(a, b))
+	})
+}
+
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-func percent(rate *float64) string {
+// Percent shows a rate; nil is "-".
+func Percent(rate *float64) string {
 	if rate == nil {
 		return "-"
 	}

@@ -15,7 +15,8 @@ const (
 // tally counts words.
 type tally map[string]int64
 
-func (t tally) add(word string) {
+// add counts a word and returns what it was counted as.
+func (t tally) add(word string) string {
 	if word == "" {
 		word = noWord
 	}
@@ -23,20 +24,26 @@ func (t tally) add(word string) {
 		word = otherWords
 	}
 	t[word]++
+	return word
 }
 
 // outcomes counts committed trials by each word of their outcome.
-type outcomes struct{ status, reason, class, unscored tally }
+type outcomes struct {
+	status, reason, class, unscored tally
+	examples                        examples // of the unscored
+}
 
-func (o *outcomes) add(c *bundle.Commit) {
+func newOutcomes() outcomes { return outcomes{tally{}, tally{}, tally{}, tally{}, examples{}} }
+
+func (o *outcomes) add(keys bundle.Keys, c *bundle.Commit) {
 	o.status.add(string(c.Outcome.Status))
 	o.reason.add(c.Outcome.TerminationReason)
 	o.class.add(string(c.Outcome.FailureClass))
 	if !hasScore(c) {
-		o.unscored.add(c.Outcome.TerminationReason)
+		o.examples.add(o.unscored.add(c.Outcome.TerminationReason), keys, c)
 	}
 }
 
 func (o *outcomes) result() Outcomes {
-	return Outcomes{o.status, o.reason, o.class, o.unscored}
+	return Outcomes{o.status, o.reason, o.class, o.unscored, o.examples}
 }

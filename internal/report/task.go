@@ -52,6 +52,9 @@ type Task struct {
 	StuckRate    float64  `json:"stuck_rate"`
 
 	UnscoredByReason map[string]int64 `json:"unscored_by_reason"`
+	// AgentNonzeroExits is how many committed trials have an agent that ended with an
+	// exit code other than 0 or by a signal.
+	AgentNonzeroExits int64 `json:"agent_nonzero_exits"`
 }
 
 // The kinds of tokens, in the order of [bundle.Usage].
@@ -66,21 +69,22 @@ func usageOf(u bundle.Usage) [usages]int64 {
 
 // taskSums is a task while its trials come in.
 type taskSums struct {
-	id      string
-	planned int64
-	commits int64
-	scored  int64
-	passed  int64
-	stuck   int64
-	score   micros
-	ms      big.Int
-	turns   big.Int
-	tools   big.Int
-	usage   [usages]big.Int
-	cost    micros
-	priced  bool
-	times   Counts
-	why     tally // unscored, by reason
+	id       string
+	planned  int64
+	commits  int64
+	scored   int64
+	passed   int64
+	stuck    int64
+	badExits int64 // of the agent
+	score    micros
+	ms       big.Int
+	turns    big.Int
+	tools    big.Int
+	usage    [usages]big.Int
+	cost     micros
+	priced   bool
+	times    Counts
+	why      tally // unscored, by reason
 }
 
 func (t *taskSums) begin(id string) {
@@ -101,6 +105,9 @@ func (t *taskSums) add(c *bundle.Commit) {
 	}
 	if c.Metrics.StuckDetected {
 		t.stuck++
+	}
+	if _, bad := badExit(c); bad {
+		t.badExits++
 	}
 	if c.Metrics.CostUSD != nil {
 		t.priced = true
@@ -150,6 +157,7 @@ func (t *taskSums) row(meta Meta) Task {
 		LatencyP90S:          secs(lat.p90),
 		LatencyP99S:          secs(lat.p99),
 		UnscoredByReason:     t.why,
+		AgentNonzeroExits:    t.badExits,
 	}
 	if t.scored > 0 {
 		rate, score := float64(t.passed)/float64(t.scored), t.score.over(t.scored)
@@ -157,7 +165,7 @@ func (t *taskSums) row(meta Meta) Task {
 	}
 	if t.commits > 0 {
 		n := t.commits
-		row.AvgLatencyS = ratio(&t.ms, 1000*n)
+		row.AvgLatencyS = rounded(&t.ms, 1000*n)
 		row.AvgTurns = ratio(&t.turns, n)
 		row.AvgToolCalls = ratio(&t.tools, n)
 		row.StuckRate = float64(t.stuck) / float64(n)

@@ -40,7 +40,7 @@ func (a *attempt) runAgent(ctx context.Context) *failure {
 	if f != nil {
 		return f
 	}
-	log, f := a.log(PhaseAgent, &a.agentLog, "logs/agent.log")
+	log, f := a.log(PhaseAgent, &a.agentLog, agentLogFile)
 	if f != nil {
 		return f
 	}

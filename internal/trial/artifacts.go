@@ -27,6 +27,8 @@ type artifact struct {
 	Path   string `json:"path"`   // in the bundle
 	Source string `json:"source"` // place and path in the sandbox
 	Bytes  int64  `json:"bytes"`  // before secrets were taken out
+	// Executable: it could be run.
+	Executable bool `json:"executable,omitempty"`
 }
 
 func (a *attempt) source(p runtime.Place, name string) string {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidemill/tidemill/runtime"
@@ -24,13 +25,30 @@ const (
 	lateCollect = 30 * time.Second
 )
 
-const reasonNoRoom = "larger than what is left of capture.max_artifact_bytes"
+const (
+	reasonNoRoom = "larger than what is left of capture.max_artifact_bytes"
+	// reasonNoMatch stands beside a pattern: there was nothing to collect.
+	reasonNoMatch = "no file matches"
+)
 
 // collectStep takes what agent and grader left in the log directories.
 func (a *attempt) collectStep(ctx context.Context) *failure {
 	return a.collect(ctx, func(ctx context.Context) error {
-		a.readReports(ctx)
-		return a.collectFrom(ctx, runtime.Logs, ".", a.takeLog)
+		if a.Earlier == nil { // whose numbers stand
+			a.readReports(ctx)
+		}
+		// The grader's files first: an agent that floods the log directories must not take
+		// the room from what explains its score.
+		verdict := string(runtime.Verdict)
+		if err := a.collectFrom(ctx, runtime.Logs, verdict, a.takeLog); err != nil {
+			return err
+		}
+		return a.collectFrom(ctx, runtime.Logs, ".", func(name string) string {
+			if strings.HasPrefix(name, verdict+"/") {
+				return ""
+			}
+			return a.takeLog(name)
+		})
 	})
 }
 
@@ -41,10 +59,17 @@ func (a *attempt) collectWorkdir(ctx context.Context) *failure {
 		return nil
 	}
 	return a.collect(ctx, func(ctx context.Context) error {
+		w := newWanted(globs)
 		for _, root := range globRoots(globs) {
-			if err := a.collectFrom(ctx, runtime.Workdir, root, func(name string) string { return takeWorkdir(globs, name) }); err != nil {
+			if err := a.collectFrom(ctx, runtime.Workdir, root, w.take); err != nil {
 				return err
 			}
+		}
+		if a.artifacts.SkippedTotal > len(a.artifacts.Skipped) {
+			return nil // what isn't listed may match
+		}
+		for _, g := range w.missed() {
+			a.skip(runtime.Workdir, g, 0, reasonNoMatch)
 		}
 		return nil
 	})
@@ -152,6 +177,6 @@ func (a *attempt) keep(p runtime.Place, name, dest string, hdr *tar.Header, r io
 	}
 	a.room.Entries--
 	a.room.Bytes -= n
-	a.artifacts.Kept = append(a.artifacts.Kept, artifact{Path: dest, Source: a.source(p, name), Bytes: n})
+	a.artifacts.Kept = append(a.artifacts.Kept, artifact{Path: dest, Source: a.source(p, name), Bytes: n, Executable: hdr.Mode&0o111 != 0})
 	return nil
 }

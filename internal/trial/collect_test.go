@@ -87,6 +87,53 @@ func TestCollectedNames(t *testing.T) {
 	}
 }
 
+// A pattern that names a directory means all that is below it, and one that found nothing
+// is said.
+func TestCollectedPatterns(t *testing.T) {
+	for name, c := range map[string]struct {
+		globs  []string
+		kept   []string // below artifacts/workdir
+		missed []string
+	}{
+		"a directory":             {globs: []string{"out"}, kept: []string{"out/a", "out/in/b"}},
+		"with a slash":            {globs: []string{"./out/"}, kept: []string{"out/a", "out/in/b"}},
+		"directories by a glob":   {globs: []string{"ou?/i*"}, kept: []string{"out/in/b"}},
+		"everything":              {globs: []string{"."}, kept: []string{"out/a", "out/in/b", "outer", "out.txt"}},
+		"an empty directory":      {globs: []string{"empty"}, missed: []string{"workdir/empty"}},
+		"nothing":                 {globs: []string{"answer.txt", "*.log", "answer.txt"}, missed: []string{"workdir/*.log", "workdir/answer.txt"}},
+		"one of two":              {globs: []string{"out.txt", "out.tx"}, kept: []string{"out.txt"}, missed: []string{"workdir/out.tx"}},
+		"one file, two patterns":  {globs: []string{"out.txt", "*.txt"}, kept: []string{"out.txt"}},
+		"what isn't kept is said": {globs: []string{"pipe"}, missed: nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newJob(t)
+			j.Task.Artifacts = c.globs
+			j.agent("mkdir ./out/in", "write out/a 1", "write out/in/b 2", "write outer 3", "mkdir ./empty", "write out.txt hello", "fifo pipe")
+			got := j.run(t, t.Context())
+			want := map[string]string{}
+			for _, k := range c.kept {
+				want["artifacts/workdir/"+k] = ""
+			}
+			kept := got.kept()
+			for k := range kept {
+				kept[k] = ""
+			}
+			equal(t, "kept", want, kept)
+			var missed []string
+			for _, s := range got.listed(t).Skipped {
+				if s.Reason == "no file matches" {
+					missed = append(missed, s.Path)
+				}
+			}
+			slices.Sort(missed)
+			equal(t, "missed", c.missed, missed)
+			if !got.Grade.BinaryPass || got.Outcome.Flags != nil {
+				t.Errorf("%+v", got.Outcome)
+			}
+		})
+	}
+}
+
 // Directories that a program replaced are said, and not followed.
 func TestReplacedPlaces(t *testing.T) {
 	j := newJob(t)

@@ -44,6 +44,15 @@ type Config struct {
 	Log     zerolog.Logger
 	// OnPhase is told when a phase begins; may be nil.
 	OnPhase func(phase string)
+	// OnOpen is told when the sandbox is open; may be nil.
+	OnOpen func(*Live)
+	// Keep leaves the sandbox, for so long and without its processes, to people who want
+	// to look into it, in the place of removing it. A runtime whose sandboxes are no
+	// [runtime.Keeper] removes it all the same. Defaults to 0: nothing is kept.
+	Keep time.Duration
+	// Earlier makes this an attempt without setup and agent, which grades once more what
+	// that one left; nil without.
+	Earlier *Earlier
 	// Early is a failure that came before the attempt could begin; nil without. It becomes
 	// the outcome, and Environment and Task may be nil then.
 	Early *EarlyFailure

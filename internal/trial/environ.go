@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/runtime"
 )
 
@@ -16,7 +17,7 @@ import (
 const (
 	instructionFile = "instruction.md"
 	agentRowFile    = "row.json"
-	fullRowFile     = "tidemill-row.json" // beside the files of a grader or an oracle
+	fullRowFile     = manifest.RowFileName
 )
 
 // baseEnv is what we tell every program about the attempt.
@@ -107,11 +108,12 @@ func expand(s string, env map[string]string) string {
 }
 
 // SecretsFrom looks the named secrets up in this process's environment. missing names
-// those that are not set.
+// those that are not set, or empty, which is what a missing one looks like where scripts
+// pass variables on.
 func SecretsFrom(names []string) (values map[string]string, missing []string) {
 	values = map[string]string{}
 	for _, name := range names {
-		if v, ok := os.LookupEnv(name); ok {
+		if v := os.Getenv(name); v != "" {
 			values[name] = v
 		} else {
 			missing = append(missing, name)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/runtime"
 )
 
@@ -25,6 +26,9 @@ type failure struct {
 func (a *attempt) openFailure(ctx context.Context, ending Ending, err error) *failure {
 	f := &failure{ending: ending, phase: PhaseProvision, detail: err.Error(), permanent: unsupported(err)}
 	f.capacity = errors.Is(err, runtime.ErrCapacity)
+	if _, broken := errors.AsType[*bundle.MismatchError](err); broken {
+		f.permanent = true
+	}
 	if pe, ok := errors.AsType[*runtime.ProvisionError](err); ok {
 		f.stage, f.permanent = pe.Stage, f.permanent || pe.Permanent
 		a.evidence = pe.Evidence

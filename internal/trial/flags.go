@@ -12,6 +12,10 @@ const (
 	FlagCollection = "collection_incomplete"
 	// FlagTeardown: something of the sandbox could not be removed.
 	FlagTeardown = "teardown_incomplete"
+	// FlagEntered: somebody ran a command of their own in the sandbox meanwhile.
+	FlagEntered = "entered_by_hand"
+	// FlagRegraded: the agent didn't run; what an earlier attempt left was graded again.
+	FlagRegraded = "regraded"
 	// FlagUnreadable and a file's name: the agent left a report that can't be used.
 	FlagUnreadable = "unreadable_"
 )

@@ -55,10 +55,11 @@ func (a *attempt) runGrader(ctx context.Context) *failure {
 	return a.readVerdict(ctx, exit)
 }
 
-// readVerdict reads reward.txt, else reward.json. The grader's exit code decides
-// nothing where there is a verdict: test runners end with 1 when tests fail. Nor does
-// a limit that something below it ran into: else an agent could spoil its grading by
-// leaving a program that uses up memory.
+// readVerdict reads reward.txt, else reward.json. A grader that says by its exit code
+// that it crashed gives no verdict, whatever it wrote before, unless its task says that
+// the code means nothing: test runners end with 1 when tests fail. A limit that something
+// below it ran into decides nothing: else an agent could spoil its grading by leaving a
+// program that uses up memory.
 func (a *attempt) readVerdict(ctx context.Context, exit runtime.Exit) *failure {
 	bad := func(err error) *failure {
 		f := &failure{ending: GraderFailed, phase: PhaseGrade, detail: err.Error()}
@@ -75,7 +76,7 @@ func (a *attempt) readVerdict(ctx context.Context, exit runtime.Exit) *failure {
 	}
 	switch {
 	case errors.Is(err, runtime.ErrNotExist):
-		return bad(fmt.Errorf("the grader left neither %s nor %s", RewardText, RewardJSON))
+		return bad(fmt.Errorf("the grader left neither %s nor %s in %s%s", RewardText, RewardJSON, verdictDir, a.misplaced(ctx)))
 	case errors.Is(err, errUnfit):
 		return bad(err)
 	case err != nil:
@@ -89,9 +90,31 @@ func (a *attempt) readVerdict(ctx context.Context, exit runtime.Exit) *failure {
 	if err != nil {
 		return bad(err)
 	}
+	if exit.Code != 0 && !a.step.IgnoreExitCode {
+		return bad(fmt.Errorf("the grader crashed after it left a verdict in %s, which doesn't count", name))
+	}
 	a.used["verifier/"+name] = true
 	a.addVerdict(rewards, primary)
 	return nil
+}
+
+// verdictDir is where a verdict belongs, as a grader finds it.
+const verdictDir = "$TIDEMILL_LOGS_DIR/verifier"
+
+// misplaced says where a verdict lies that isn't where it belongs. It never counts: an
+// agent could have left it.
+func (a *attempt) misplaced(ctx context.Context) string {
+	for _, name := range []string{RewardText, RewardJSON} {
+		for _, at := range []struct {
+			place runtime.Place
+			shown string
+		}{{runtime.Workdir, "the workdir"}, {runtime.Logs, "$TIDEMILL_LOGS_DIR"}} {
+			if _, err := a.readFile(ctx, at.place, name, maxReport); err == nil || errors.Is(err, errUnfit) {
+				return fmt.Sprintf("; there is a %s in %s, where it doesn't count", name, at.shown)
+			}
+		}
+	}
+	return ""
 }
 
 // keepsProcesses reports whether the agent's processes go on while the grader works.

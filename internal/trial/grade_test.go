@@ -17,17 +17,46 @@ func TestVerdictFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		grader  []string
 		primary string
-		score   float64 // with detail empty
-		rewards map[string]float64
-		detail  string
-		kept    string // in the bundle
+		// ignoreCode: the task says that the grader's exit code means nothing.
+		ignoreCode bool
+		score      float64 // with detail empty
+		rewards    map[string]float64
+		detail     string
+		kept       string // in the bundle
 	}{
 		"text": {grader: argv("write verifier/reward.txt 0.25"), score: 0.25, rewards: map[string]float64{"reward": 0.25}},
-		"text, though the tests failed": {
-			grader: argv("write verifier/reward.txt 0", "exit 1"), rewards: map[string]float64{"reward": 0},
+		"text, though the tests failed, where the code means nothing": {
+			grader: argv("write verifier/reward.txt 0", "exit 1"), ignoreCode: true, rewards: map[string]float64{"reward": 0},
+		},
+		"text, and then a crash": {
+			grader: argv("write verifier/reward.txt 1", "exit 1"), kept: "logs/verifier/reward.txt",
+			detail: "the grader crashed after it left a verdict in reward.txt, which doesn't count; the grader ended with exit code 1",
+		},
+		"object, and then a crash": {
+			grader: argv(`write verifier/reward.json {"reward":1}`, "exit 7"), kept: "logs/verifier/reward.json",
+			detail: "the grader crashed after it left a verdict in reward.json, which doesn't count; the grader ended with exit code 7",
+		},
+		"bad text, where the code means nothing": {
+			grader: argv("write verifier/reward.txt one", "exit 1"), ignoreCode: true, detail: `reward.txt: "one" is not a number`,
+		},
+		"nothing, where the code means nothing": {
+			grader: argv("exit 1"), ignoreCode: true, detail: "neither reward.txt nor reward.json in $TIDEMILL_LOGS_DIR/verifier; the grader ended with exit code 1",
+		},
+		"killed, where the code means nothing": {
+			grader: argv("write verifier/reward.txt 1", "kill 9"), ignoreCode: true, detail: "grader was killed by SIGKILL",
+		},
+		"in the workdir": {
+			grader: argv("write ./reward.json {}"),
+			detail: "neither reward.txt nor reward.json in $TIDEMILL_LOGS_DIR/verifier; there is a reward.json in the workdir, where it doesn't count",
+		},
+		"in the workdir, a directory": {
+			grader: argv("mkdir ./reward.txt"), detail: "there is a reward.txt in the workdir",
+		},
+		"in the logs": {
+			grader: argv("write /logs/reward.txt 1"), detail: "there is a reward.txt in $TIDEMILL_LOGS_DIR, where it doesn't count",
 		},
 		"text, though something used up memory below it": {
-			grader: argv("write verifier/reward.txt 0", "fork-bomb"), rewards: map[string]float64{"reward": 0},
+			grader: argv("write verifier/reward.txt 0", "fork-bomb"), ignoreCode: true, rewards: map[string]float64{"reward": 0},
 		},
 		"object": {
 			grader: argv(`write verifier/reward.json {"reward":0.5,"style":1}`), score: 0.5,
@@ -54,7 +83,7 @@ func TestVerdictFiles(t *testing.T) {
 			detail: "the grader gave a, b and none is called reward", kept: "logs/verifier/reward.json",
 		},
 		"empty":                  {grader: argv("write verifier/reward.txt", "exit 2"), detail: "reward.txt holds 0 words; want one finite number; the grader ended with exit code 2"},
-		"nothing, out of memory": {grader: argv("fork-bomb"), detail: "the grader left neither reward.txt nor reward.json; the grader used up its pids"},
+		"nothing, out of memory": {grader: argv("fork-bomb"), detail: "the grader left neither reward.txt nor reward.json in $TIDEMILL_LOGS_DIR/verifier; the grader used up its pids"},
 		"symlink":                {grader: argv("write tests/one 1", "symlink /tests/one verifier/reward.txt"), detail: "reward.txt: want a regular file, not a symlink"},
 		"symlinked directory": {
 			grader: argv("mkdir ./fake", "write fake/reward.txt 1", "remove /logs/verifier", "symlink /workdir/fake /logs/verifier"),
@@ -76,6 +105,7 @@ func TestVerdictFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := newJob(t)
 			j.grader(c.grader...)
+			j.Task.Steps[0].IgnoreExitCode = c.ignoreCode
 			j.Run.Run.Grade.Primary = c.primary
 			j.Run.Run.Grade.PassThreshold = 0.5
 			got := j.run(t, t.Context())

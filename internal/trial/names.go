@@ -22,7 +22,8 @@ import (
 // nor does one meet a file of ours: first segments that we use ourselves are put one
 // level down.
 func (a *attempt) takeLog(name string) string {
-	if a.used[name] {
+	// A grader that works on what was collected may read the agent's reports too.
+	if a.used[name] && (a.Task.Regrade == "" || !strings.HasPrefix(name, string(runtime.AgentLogs)+"/")) {
 		return ""
 	}
 	steps := ""
@@ -43,12 +44,46 @@ func (a *attempt) takeLog(name string) string {
 	}
 }
 
-// takeWorkdir says where a file of the workdir goes: the globs choose.
-func takeWorkdir(globs []string, name string) string {
-	if slices.ContainsFunc(globs, func(g string) bool { return manifest.MatchGlob(g, name) }) {
-		return "artifacts/workdir/" + name
+// wanted are the globs over the workdir, and which of them found something.
+type wanted struct {
+	globs []string
+	found map[string]bool
+}
+
+func newWanted(globs []string) *wanted { return &wanted{globs: globs, found: map[string]bool{}} }
+
+// take says where a file of the workdir goes: the globs choose.
+func (w *wanted) take(name string) string {
+	dest := ""
+	for _, g := range w.globs {
+		if chooses(path.Clean(g), name) {
+			w.found[g] = true
+			dest = "artifacts/workdir/" + name
+		}
 	}
-	return ""
+	return dest
+}
+
+// missed returns the globs that chose nothing, each once.
+func (w *wanted) missed() []string {
+	var missed []string
+	for _, g := range w.globs {
+		if !w.found[g] {
+			w.found[g] = true
+			missed = append(missed, g)
+		}
+	}
+	return missed
+}
+
+// chooses reports whether a glob names a file, or a directory that it is in.
+func chooses(glob, name string) bool {
+	for i := range len(name) {
+		if name[i] == '/' && manifest.MatchGlob(glob, name[:i]) {
+			return true
+		}
+	}
+	return glob == "." || manifest.MatchGlob(glob, name)
 }
 
 // globRoots returns the files and directories that need to be read for the globs: what

@@ -104,7 +104,7 @@ var rows = []struct {
 	{
 		name: "no verdict", ending: trial.GraderFailed, set: func(_ *testing.T, j *job) { j.grader("print nothing to say") },
 		reason: "grader_error", class: bundle.GraderFailure, phase: "grade",
-		detail: "the grader left neither reward.txt nor reward.json",
+		detail: "the grader left neither reward.txt nor reward.json in $TIDEMILL_LOGS_DIR/verifier",
 	},
 	{
 		name: "verdict that is not finite", ending: trial.GraderFailed, set: func(_ *testing.T, j *job) { j.grader("nan") },

@@ -13,12 +13,14 @@ import (
 func (a *attempt) provision(ctx context.Context) *failure {
 	a.begin(PhaseProvision)
 	start := time.Now()
-	box, err := a.Environment.Open(ctx, a.spec())
+	spec := a.spec()
+	box, err := a.Environment.Open(ctx, spec)
 	if err != nil {
 		return a.openFailure(ctx, ProvisionFailed, err)
 	}
 	a.box = box
 	addSince(&a.metrics.ProvisioningDurationS, start)
+	a.opened(spec)
 	return nil
 }
 
@@ -38,7 +40,7 @@ func (a *attempt) setup(ctx context.Context) *failure {
 	if a.step.Setup == nil {
 		return nil
 	}
-	log, f := a.log(PhaseSetup, &a.agentLog, "logs/agent.log")
+	log, f := a.log(PhaseSetup, &a.agentLog, agentLogFile)
 	if f != nil {
 		return f
 	}
@@ -67,7 +69,9 @@ func (a *attempt) clear(ctx context.Context) error {
 	return nil
 }
 
-func (a *attempt) bringInput(ctx context.Context) error {
+// bringTask brings what every program may read of the task, and empties the places in
+// which an agent leaves files. What an earlier step left there was collected.
+func (a *attempt) bringTask(ctx context.Context) error {
 	files := map[string][]byte{instructionFile: []byte(a.step.Instruction)}
 	if a.step.AgentRow != nil {
 		files[agentRowFile] = a.step.AgentRow
@@ -75,11 +79,17 @@ func (a *attempt) bringInput(ctx context.Context) error {
 	if err := a.copyFiles(ctx, runtime.Input, runtime.CopyOptions{Fresh: true}, files); err != nil {
 		return fmt.Errorf("input: %w", err)
 	}
-	// What an earlier step left there was collected.
 	for _, p := range []runtime.Place{runtime.AgentLogs, runtime.Artifacts} {
 		if err := a.box.CopyIn(ctx, p, nil, runtime.CopyOptions{Fresh: true}); err != nil {
 			return fmt.Errorf("place %s: %w", p, err)
 		}
+	}
+	return nil
+}
+
+func (a *attempt) bringInput(ctx context.Context) error {
+	if err := a.bringTask(ctx); err != nil {
+		return err
 	}
 	if a.number == 0 {
 		if err := a.copyTree(ctx, a.Task.Files, runtime.Workdir, runtime.CopyOptions{}); err != nil {
@@ -123,7 +133,7 @@ func (a *attempt) teardown(ctx context.Context) error {
 	// A cancelled attempt still has to leave the world clean.
 	ctx, cancel := beyond(ctx, a.TeardownTimeout, a.TeardownTimeout)
 	defer cancel()
-	err := a.box.Close(ctx)
+	err := a.leave(ctx)
 	addSince(&a.metrics.TeardownDurationS, start)
 	if err != nil {
 		a.Log.Warn().Err(err).Msg("sandbox could not be removed completely")

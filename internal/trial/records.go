@@ -8,7 +8,6 @@ import (
 	"fmt"
 	goruntime "runtime"
 	"slices"
-	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -25,12 +24,7 @@ func (a *attempt) writeRecords(o bundle.Outcome) error {
 		v    any
 	}{
 		{"task.yaml", a.taskRecord()},
-		{"trajectory.yaml", trajectory{
-			TaskID: prose(a.Row.TaskID), TrialIndex: a.Row.TrialIndex, TrialID: a.Row.TrialID,
-			StartTS: stamp(a.started), EndTS: stamp(time.Now()),
-			Status: o.Status, TerminationReason: o.TerminationReason, ProvisionStage: o.Stage,
-			Messages: nonNil(a.messages), SimulatorSchemaVersion: 1,
-		}},
+		{trajectoryFile, a.trajectoryRecord(o)},
 		{"metrics.yaml", a.metrics},
 		{"grade.yaml", gradeRecord{Grade: a.grade}},
 		{"env.yaml", a.envRecord(o)},
@@ -45,9 +39,9 @@ func (a *attempt) writeRecords(o bundle.Outcome) error {
 		a.artifacts.Kept, a.artifacts.Skipped = nonNil(a.artifacts.Kept), nonNil(a.artifacts.Skipped)
 		body, err := json.MarshalIndent(a.artifacts, "", "  ")
 		if err != nil {
-			return fmt.Errorf("artifacts.json: %w", err)
+			return fmt.Errorf("%s: %w", artifactsFile, err)
 		}
-		if err := a.write("artifacts.json", append(body, '\n')); err != nil {
+		if err := a.write(artifactsFile, append(body, '\n')); err != nil {
 			return err
 		}
 	}
@@ -106,9 +100,11 @@ type taskRecord struct {
 	Steps       []stepRecord `yaml:"steps,omitempty"`
 	Metadata    any          `yaml:"metadata,omitempty"`
 	Pack        string       `yaml:"pack"`
-	Agent       string       `yaml:"agent"`
-	Command     []string     `yaml:"command,omitempty,flow"`
-	Grade       []string     `yaml:"grade,flow"`
+	// Regraded says whose leavings were judged, and by which pack.
+	Regraded *bundle.Regraded `yaml:"regraded,omitempty"`
+	Agent    string           `yaml:"agent"`
+	Command  []string         `yaml:"command,omitempty,flow"`
+	Grade    []string         `yaml:"grade,flow"`
 }
 
 type stepRecord struct {
@@ -122,6 +118,9 @@ func (a *attempt) taskRecord() taskRecord {
 		Epoch: a.Epoch, Attempt: a.Attempt, Category: prose(a.Task.Category),
 		Pack: a.Row.Pack, Agent: a.Run.Run.Agent.Name, Command: a.redactAll(a.Run.Run.Agent.Command),
 		Description: prose(a.redact.String(a.Task.Steps[0].Instruction)), Grade: a.redactAll(a.Task.Steps[0].Grade.Command),
+	}
+	if a.Earlier != nil {
+		r.Regraded = a.Earlier.Regraded()
 	}
 	if len(a.Task.Metadata) > 0 {
 		r.Metadata = proseIn(a.redact.Any(a.Task.Metadata))

@@ -40,7 +40,7 @@ func (a *attempt) spec() runtime.Spec {
 		Name: a.Row.TrialID,
 		Labels: runtime.Labels{
 			Store: a.StoreUUID, Run: a.Run.RunID, Task: a.Row.TaskID, TrialIndex: a.Row.TrialIndex,
-			Trial: a.Row.TrialID, Attempt: a.Attempt, Worker: a.Worker, ExpiresAt: time.Now().Add(a.longest()).UTC(),
+			Trial: a.Row.TrialID, Attempt: a.Attempt, Worker: a.Worker, ExpiresAt: time.Now().Add(a.longest() + a.Keep).UTC(),
 		},
 		Image:        runtime.Image{Ref: a.image()},
 		Users:        users,

@@ -81,14 +81,16 @@ func parseMessages(data []byte) ([]message, error) {
 
 // trajectory is trajectory.yaml.
 type trajectory struct {
-	TaskID                 prose         `yaml:"task_id"`
-	TrialIndex             int           `yaml:"trial_index"`
-	TrialID                string        `yaml:"trial_id"`
-	StartTS                string        `yaml:"start_ts"`
-	EndTS                  string        `yaml:"end_ts"`
-	Status                 bundle.Status `yaml:"status"`
-	TerminationReason      string        `yaml:"termination_reason"`
-	ProvisionStage         string        `yaml:"provision_stage,omitempty"`
-	Messages               []message     `yaml:"messages"`
-	SimulatorSchemaVersion int           `yaml:"simulator_schema_version"`
+	TaskID            prose         `yaml:"task_id"`
+	TrialIndex        int           `yaml:"trial_index"`
+	TrialID           string        `yaml:"trial_id"`
+	StartTS           string        `yaml:"start_ts"`
+	EndTS             string        `yaml:"end_ts"`
+	Status            bundle.Status `yaml:"status"`
+	TerminationReason string        `yaml:"termination_reason"`
+	ProvisionStage    string        `yaml:"provision_stage,omitempty"`
+	// AgentEnd is there where the status tells of something that came after the agent.
+	AgentEnd               *agentWas `yaml:"agent_end,omitempty"`
+	Messages               []message `yaml:"messages"`
+	SimulatorSchemaVersion int       `yaml:"simulator_schema_version"`
 }

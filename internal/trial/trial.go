@@ -30,7 +30,8 @@ type attempt struct {
 	started time.Time
 	redact  *redact.Redactor
 	box     runtime.Sandbox
-	dead    bool // the sandbox is known to be lost
+	shown   *Live // the same, for those outside; nil where nobody asked
+	dead    bool  // the sandbox is known to be lost
 	step    *manifest.Step
 	number  int             // of the step, from 0
 	used    map[string]bool // files of the step's logs whose content is in a record
@@ -44,6 +45,7 @@ type attempt struct {
 	artifacts artifactList
 	room      runtime.CopyLimits // what is left of the limits of collection
 	flags     []string
+	carried   *carriedTrajectory // of Earlier, once it is read
 	agentLog  *logFile
 	gradeLog  *logFile
 }
@@ -58,6 +60,9 @@ func Run(ctx context.Context, cfg Config) Report {
 	a.captureServices(ctx, outcome)
 	teardownErr := a.teardown(ctx)
 	a.metrics.LatencyTotalS = since(a.started)
+	if a.Earlier != nil {
+		a.times()
+	}
 	a.finish(&outcome)
 
 	if err := a.writeRecords(outcome); err != nil {
@@ -85,6 +90,9 @@ func newAttempt(cfg Config) *attempt {
 	}
 	a := &attempt{Config: cfg, started: time.Now(), redact: redact.New(secrets...)}
 	a.metrics.SchemaVersion = bundle.SchemaVersion
+	if cfg.Earlier != nil {
+		a.takeOver()
+	}
 	a.grade.PassThreshold = cfg.Run.Run.Grade.PassThreshold
 	capture := cfg.Run.Run.Capture
 	a.room.Bytes = cmp.Or(int64(capture.MaxArtifactBytes), defaultArtifactBytes)
@@ -96,6 +104,9 @@ func newAttempt(cfg Config) *attempt {
 func (a *attempt) live(ctx context.Context) *failure {
 	if a.Early != nil {
 		return a.openFailure(ctx, a.Early.Ending, a.Early.Err)
+	}
+	if a.Earlier != nil {
+		return a.regrade(ctx)
 	}
 	if f := a.provision(ctx); f != nil {
 		return f
@@ -154,6 +165,9 @@ func (a *attempt) conclude(fail *failure) (Ending, bundle.Outcome) {
 
 // finish adds what is known only after teardown.
 func (a *attempt) finish(o *bundle.Outcome) {
+	if a.shown != nil && a.shown.entered.Load() {
+		a.flag(FlagEntered)
+	}
 	o.Flags = slices.Concat(o.Flags, a.flags)
 	if o.Status == bundle.Errored {
 		m := &a.metrics

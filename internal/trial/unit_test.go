@@ -3,6 +3,7 @@
 package trial
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -49,14 +50,26 @@ func TestExpandArgv(t *testing.T) {
 	}
 }
 
+// A pattern that found nothing keeps nobody from grading again; a file that was left out
+// does.
+func TestFilesRegradableWithoutMatch(t *testing.T) {
+	const list = `{"skipped":[{"path":"workdir/answer.txt","reason":"%s"}],"skipped_total":1}`
+	if why := FilesRegradable(fmt.Appendf(nil, list, reasonNoMatch), nil); why != "" {
+		t.Errorf("refused: %s", why)
+	}
+	if why := FilesRegradable(fmt.Appendf(nil, list, reasonNoRoom), nil); why == "" {
+		t.Error("not refused")
+	}
+}
+
 func TestSecretsFrom(t *testing.T) {
 	t.Setenv("TRIAL_TEST_A", "one")
 	t.Setenv("TRIAL_TEST_EMPTY", "")
 	values, missing := SecretsFrom([]string{"TRIAL_TEST_A", "TRIAL_TEST_EMPTY", "TRIAL_TEST_NONE"})
-	if diff := cmp.Diff(map[string]string{"TRIAL_TEST_A": "one", "TRIAL_TEST_EMPTY": ""}, values); diff != "" {
+	if diff := cmp.Diff(map[string]string{"TRIAL_TEST_A": "one"}, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"TRIAL_TEST_NONE"}, missing); diff != "" {
+	if diff := cmp.Diff([]string{"TRIAL_TEST_EMPTY", "TRIAL_TEST_NONE"}, missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }

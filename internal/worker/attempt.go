@@ -17,11 +17,14 @@ import (
 func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 	cfg := wk.config()
 	wk.dir = filepath.Join(wk.w.spoolDir(), wk.bundleName())
+	live, gone := wk.present()
+	defer gone()
+	cfg.OnOpen = live.opened
 	err := flight.Safely(func() (err error) {
 		if files, err = bundle.NewWriter(wk.dir); err != nil {
 			return err
 		}
-		cfg.Files = files
+		cfg.Files = watched{files, live}
 		cfg.Early = wk.prepare(&cfg)
 		if cfg.Early != nil {
 			if p, ok := errors.AsType[*flight.PanicError](cfg.Early.Err); ok {
@@ -47,12 +50,17 @@ func (wk *work) config() trial.Config {
 		RuntimeType: wk.rec.Run.Runtime.Type,
 		Run:         wk.rec, Row: wk.row, Epoch: wk.claim.Epoch, Attempt: wk.claim.Attempt,
 		StoreUUID: wk.w.StoreUUID, Worker: wk.w.Name, Version: wk.w.Version, Log: wk.log,
+		Keep:    wk.w.Keep,
+		Earlier: wk.earlier,
 		OnPhase: func(phase string) { wk.emit(Event{Kind: Phase, Phase: phase}) },
 	}
 }
 
 // prepare fetches what the trial needs. A failure becomes the attempt's outcome.
 func (wk *work) prepare(cfg *trial.Config) *trial.EarlyFailure {
+	if wk.earlier != nil {
+		return wk.prepareRegrade(cfg)
+	}
 	infra := func(err error) *trial.EarlyFailure {
 		return &trial.EarlyFailure{Ending: trial.InfraFailed, Err: err}
 	}
@@ -78,9 +86,6 @@ func (wk *work) prepare(cfg *trial.Config) *trial.EarlyFailure {
 func lost(err error) trial.Report {
 	return trial.Report{
 		Ending:  trial.InfraFailed,
-		Outcome: trial.InfraFailed.Outcome("", phaseUpload, err.Error()),
+		Outcome: trial.InfraFailed.Outcome("", PhaseUpload, err.Error()),
 	}
 }
-
-// phaseUpload is the phase of what fails on the way to the store.
-const phaseUpload = "upload"

@@ -55,6 +55,9 @@ type Config struct {
 	// StoreRetry is how long an upload or commit is tried again while the store is
 	// unavailable. Defaults to 5 minutes.
 	StoreRetry time.Duration
+	// Keep leaves the sandbox of every attempt to people for so long, where its runtime
+	// can; see [trial.Config]. Defaults to 0: none is kept.
+	Keep time.Duration
 	// OnEvent is told what happens, in order per trial and from many goroutines; may be
 	// nil. It must not block.
 	OnEvent func(Event)
@@ -83,6 +86,9 @@ func (c Config) Validate() error {
 	}
 	if c.Spool < 1 {
 		bad("spool %d: want 1 or more", c.Spool)
+	}
+	if c.Keep < 0 || c.Keep > keepAtMost {
+		bad("keep %s: want 0 to %s", c.Keep, keepAtMost)
 	}
 	if c.Store == nil || c.Queue == nil {
 		bad("a store and a queue are needed")

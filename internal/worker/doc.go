@@ -5,10 +5,21 @@
 // A [Worker] has slots. Each slot asks the queue for one job, never ahead, and runs it
 // through package trial. When the sandbox is gone the slot is free; sealing, upload and
 // commit go on beside it, out of a bounded spool on disk. A goroutine of its own renews
-// the lease all the while.
+// the lease all the while, and ends before the answer that ends the lease.
 //
 // # Order of writes
 //
 // claim ▸ files, index ▸ commit ▸ end ▸ result ▸ done. A crash between any two leaves a
 // state that the next delivery handles; see package bundle.
+//
+// # What fails
+//
+//   - The trial: the outcome table of package trial and the run's retry rules decide
+//     between commit, retry, and commit as a dead letter.
+//   - The store, for a while: calls are repeated within Config.StoreRetry. For longer: the
+//     bundle stays in unsent/ of the worker's directory, nothing is committed, and the
+//     trial is tried again, uncharged and ever more seldom.
+//   - The queue: lost is not unreachable; see Config.OutageGrace.
+//   - Our own code, or a runtime's: a panic is caught at the attempt's border. It becomes
+//     an infra_error with the stack in the bundle, and the trials beside it go on.
 package worker

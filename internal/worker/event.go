@@ -21,6 +21,10 @@ const (
 	Dropped   EventKind = "dropped"   // the attempt ended without a commit
 )
 
+// PhaseUpload is the last phase of an attempt: its bundle goes to the store, and its slot
+// is free for another.
+const PhaseUpload = "upload"
+
 // Event is told to Config.OnEvent.
 type Event struct {
 	Kind       EventKind

@@ -76,6 +76,9 @@ func (wk *work) commit(ctx context.Context, rep trial.Report, sealed bundle.Seal
 		Plan: wk.ref, IndexSHA256: sealed.IndexSHA256,
 		Outcome: rep.Outcome, Grade: rep.Grade, Metrics: rep.Metrics, At: time.Now().UTC(),
 	}
+	if wk.earlier != nil {
+		c.Regraded = wk.earlier.Regraded()
+	}
 	var winner bundle.Commit
 	var won bool
 	err := wk.w.again(ctx, wk.w.StoreRetry, func(ctx context.Context) (err error) {

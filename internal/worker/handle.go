@@ -31,6 +31,8 @@ type work struct {
 	dir   string // of the attempt's bundle, in the spool
 	log   zerolog.Logger
 
+	earlier *trial.Earlier // what is graded again; nil where an agent runs
+
 	claim   bundle.Claim
 	history []bundle.Attempt // before this one
 	ctx     context.Context  // ends when the attempt is to stop
@@ -66,6 +68,7 @@ func (w *Worker) handle(lease queue.Lease, nonce string) {
 		return
 	}
 	w.spool <- struct{}{} // waits while too much is on its way to the store
+	wk.emit(Event{Kind: Phase, Phase: PhaseUpload})
 	w.uploads.Go(func() {
 		defer func() { <-w.spool }()
 		defer wk.end()
@@ -152,7 +155,7 @@ func (wk *work) look(ctx context.Context) error {
 		return permanent{fmt.Errorf("plan row %d/%d is trial %s, the job says %s; the queue holds jobs of another store",
 			wk.ref.Part, wk.ref.Row, wk.row.TrialID, job.Trial)}
 	}
-	return nil
+	return wk.lookBack(ctx)
 }
 
 // permanent marks what no repetition mends.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/bundle/bundletest"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/runtime"
 	"github.com/tidemill/tidemill/runtime/scripted"
@@ -172,10 +173,15 @@ func TestStopDuringPrepare(t *testing.T) {
 		}
 		m.start()
 		<-preparing
+		l.events.kind(worker.Started, 2)
+		start := time.Now()
 		if _, err := l.queue.PurgeRun(t.Context(), "lab"); err != nil {
 			t.Fatal(err)
 		}
 		l.events.kind(worker.Dropped, 2)
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
 		m.end()
 		l.stoppedAttempt(0, 1, "run cancelled")
 		l.stoppedAttempt(1, 1, "run cancelled")
@@ -204,6 +210,26 @@ func TestUnknownRuntime(t *testing.T) {
 		l.finish(m.start())
 		if c := l.commit(0); !strings.Contains(c.Outcome.Detail, "no runtime scripted") {
 			t.Errorf("outcome %+v", c.Outcome)
+		}
+	})
+}
+
+// A worker that dies takes nothing from the attempts that are allowed: the store has a
+// claim without an end then.
+func TestCrashIsNotCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, "retry: {max_attempts: 2}\n", task{id: "a", agent: "on-attempt 1 block agent\n" + errorStatus})
+		first := l.machine().start()
+		l.await("agent")
+		first.store.Inject(bundletest.Fault{Do: bundletest.Fail(errDead)})
+		if err := first.queue.Close(); err != nil {
+			t.Fatal(err)
+		}
+		first.Hurry()
+		<-first.Stopped()
+		l.finish(l.machine().start())
+		if as := l.attempts(0); len(as) != 3 || as[0].End != nil || !as[1].End.Charged || !as[2].End.Committed {
+			t.Errorf("attempts %+v", as)
 		}
 	})
 }

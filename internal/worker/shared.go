@@ -30,6 +30,8 @@ type shared struct {
 	envs    *flight.Group[string, runtime.Environment]
 	packs   *flight.Group[string, *manifest.Pack]
 	parts   *flight.Group[planPart, []bundle.PlanRow]
+	control *flight.Group[string, []bundle.Control]
+	refs    *flight.Group[string, map[string]manifest.TaskRef] // of packs that grade other packs' trials
 
 	mu     sync.Mutex
 	recent []planPart // those that are kept, the last one used at the end
@@ -61,6 +63,8 @@ func newShared(w *Worker) (*shared, error) {
 		envs:    flight.New[string, runtime.Environment](w.hardCtx),
 		packs:   flight.New[string, *manifest.Pack](w.hardCtx),
 		parts:   flight.New[planPart, []bundle.PlanRow](w.hardCtx),
+		control: flight.New[string, []bundle.Control](w.hardCtx),
+		refs:    flight.New[string, map[string]manifest.TaskRef](w.hardCtx),
 	}, nil
 }
 
@@ -69,6 +73,8 @@ func (s *shared) close(ctx context.Context) error {
 	s.records.Close()
 	s.packs.Close()
 	s.parts.Close()
+	s.control.Close()
+	s.refs.Close()
 	s.files.Close()
 	var errs []error
 	for run, env := range s.envs.Close() {
@@ -126,17 +132,25 @@ func (s *shared) used(key planPart) {
 
 // task returns the task of a row, from its pack.
 func (s *shared) task(ctx context.Context, row bundle.PlanRow) (*manifest.Task, error) {
-	pack, err := s.packs.Get(ctx, row.Pack, func(ctx context.Context) (*manifest.Pack, error) {
-		dir, err := s.dir(ctx, row.Pack)
+	pack, err := s.pack(ctx, row.Pack)
+	if err != nil {
+		return nil, err
+	}
+	return pack.Task(refOf(row))
+}
+
+func refOf(row bundle.PlanRow) manifest.TaskRef {
+	return manifest.TaskRef{ID: row.TaskID, Offset: row.Offset, Length: row.Length, Dir: row.Dir}
+}
+
+func (s *shared) pack(ctx context.Context, sha256 string) (*manifest.Pack, error) {
+	return s.packs.Get(ctx, sha256, func(ctx context.Context) (*manifest.Pack, error) {
+		dir, err := s.dir(ctx, sha256)
 		if err != nil {
 			return nil, err
 		}
 		return manifest.OpenPack(dir, manifest.LoadOptions{})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return pack.Task(manifest.TaskRef{ID: row.TaskID, Offset: row.Offset, Length: row.Length, Dir: row.Dir})
 }
 
 // agentFiles returns the directory of agent.files, and its name in the workdir.

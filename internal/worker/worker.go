@@ -26,6 +26,9 @@ type Worker struct {
 	hardCtx context.Context
 	hard    context.CancelCauseFunc // ends every running trial
 	stopped chan struct{}           // closed when Run returns
+
+	liveMu sync.Mutex
+	live   map[string]*Attempt // those that run, by trial
 }
 
 // New returns a worker.
@@ -34,7 +37,7 @@ func New(c Config) (*Worker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	w := &Worker{Config: c, spool: make(chan struct{}, c.Spool), stopped: make(chan struct{})}
+	w := &Worker{Config: c, spool: make(chan struct{}, c.Spool), stopped: make(chan struct{}), live: map[string]*Attempt{}}
 	// What a crash left in the spool was never committed; its attempts will be repeated.
 	if err := os.RemoveAll(w.spoolDir()); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -109,7 +112,7 @@ func (w *Worker) drain(done <-chan struct{}) {
 // serve is one slot.
 func (w *Worker) serve(ctx context.Context) {
 	var pause backoff
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && w.hardCtx.Err() == nil {
 		nonce := bundle.NewNonce()
 		lease, err := w.Queue.Lease(ctx, queue.Request{Worker: w.Name, Pool: w.Pool, Offers: w.offers(), Nonce: nonce})
 		if err != nil {

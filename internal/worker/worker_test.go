@@ -101,7 +101,7 @@ func TestEvents(t *testing.T) {
 				t.Errorf("event %+v", e)
 			}
 		}
-		want := []string{"started", "phase provision", "phase setup", "phase agent", "phase grade", "phase collect", "phase teardown", "committed"}
+		want := []string{"started", "phase provision", "phase setup", "phase agent", "phase grade", "phase collect", "phase teardown", "phase upload", "committed"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -181,4 +181,35 @@ func TestJobsThatMakeNoSense(t *testing.T) {
 			})
 		})
 	}
+}
+
+// By its events a worker never runs more trials than it has slots: what is only uploaded
+// says so before another begins.
+func TestUploadsHoldNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, "", passes("a"), passes("b"), passes("c"), passes("d"))
+		const slots = 1
+		l.finish(l.machine(func(c *worker.Config) { c.Slots = slots }).start())
+		l.events.until(func(list []worker.Event) bool {
+			running, uploading := map[string]bool{}, map[string]bool{}
+			for _, e := range list {
+				switch {
+				case e.Kind == worker.Started:
+					running[e.TrialID] = true
+				case e.Kind == worker.Phase && e.Phase == worker.PhaseUpload:
+					delete(running, e.TrialID)
+					uploading[e.TrialID] = true
+				case e.Kind == worker.Committed && !uploading[e.TrialID]:
+					t.Errorf("%s was committed and never uploaded", e.TaskID)
+				}
+				if len(running) > slots {
+					t.Errorf("%d trials run in %d slots", len(running), slots)
+				}
+			}
+			if len(uploading) != len(l.rows) {
+				t.Errorf("%d of %d trials were uploaded", len(uploading), len(l.rows))
+			}
+			return true
+		})
+	})
 }

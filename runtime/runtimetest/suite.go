@@ -64,6 +64,9 @@ func Run(t *testing.T, h Harness) {
 	topic("Destroy", testDestroy)
 	topic("DestroyStaleHandle", testDestroyStaleHandle)
 	topic("Abandoned", testAbandoned)
+	topic("Keep", testKeep)
+	topic("KeptName", testKeptName)
+	topic("AttachAbandoned", testAttachAbandoned)
 
 	// What is refused, what is offered.
 	topic("RefusedByPrepare", testRefusedByPrepare)

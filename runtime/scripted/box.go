@@ -16,7 +16,7 @@ type box struct {
 	id      string
 	name    string
 	spec    runtime.Spec
-	owner   *Runtime
+	owner   *Runtime // under mu; nil when it was kept
 	created time.Time
 	fs      *memfs
 
@@ -25,6 +25,7 @@ type box struct {
 	end context.CancelCauseFunc
 
 	mu       sync.Mutex
+	kept     bool
 	phase    runtime.Phase
 	lastPID  int
 	procs    map[int]*proc
@@ -108,15 +109,22 @@ func (b *box) kill(ctx context.Context, which func(*proc) bool) error {
 
 // await waits until all that ran in an ended box is gone.
 func (b *box) await(ctx context.Context) error {
+	b.shut()
+	return wait(ctx, b.selected(func(*proc) bool { return true }))
+}
+
+// shut ends what listens.
+func (b *box) shut() {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, d := range b.doors {
 		_ = d.Close()
 	}
 	for _, s := range b.servers {
 		s.stop()
 	}
-	b.mu.Unlock()
-	return wait(ctx, b.selected(func(*proc) bool { return true }))
+	clear(b.doors)
+	clear(b.servers)
 }
 
 func wait(ctx context.Context, procs []*proc) error {

@@ -112,7 +112,7 @@ func (r *Runtime) List(context.Context) ([]runtime.Resource, error) {
 	var out []runtime.Resource
 	for _, b := range r.cfg.Provider.all() {
 		out = append(out, runtime.Resource{
-			Handle: b.handle(), Name: b.name, Labels: b.spec.Labels, Created: b.created, Live: !b.owner.crashed.Load(),
+			Handle: b.handle(), Name: b.name, Labels: b.spec.Labels, Created: b.created, Live: b.live(), Kept: b.isKept(),
 		})
 	}
 	return out, nil
@@ -142,7 +142,7 @@ func (r *Runtime) Close() error {
 	}
 	var errs []error
 	for _, b := range r.cfg.Provider.all() {
-		if b.owner == r {
+		if b.ownedBy(r) {
 			errs = append(errs, fmt.Errorf("close: sandbox %s is still open", b.name))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidemill/tidemill/runtime"
@@ -33,6 +34,7 @@ type sandbox struct {
 	rt  *Runtime
 	box *box
 
+	kept    atomic.Bool
 	closing sync.Mutex // one Close at a time
 	gone    bool
 }
@@ -50,6 +52,9 @@ func (s *sandbox) Path(p runtime.Place) string { return places[p] }
 func (s *sandbox) usable(ctx context.Context) error {
 	if s.box.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", s.box.name, context.Cause(s.box.ctx))
+	}
+	if s.kept.Load() {
+		return fmt.Errorf("%s was kept: %w", s.box.name, runtime.ErrClosed)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -166,6 +166,9 @@ func (c claims) contend(ctx context.Context, root *os.File, name string) error {
 	if err != nil || rec.Store != c.store {
 		return c.conflict(name, side)
 	}
+	if rec.isKept(side) {
+		return c.conflict(name, side)
+	}
 	dead := &estate{record: rec, identity: id, lock: side}
 	if err := c.reap.end(ctx, dead.quarry(c.root), nil); err != nil {
 		return fmt.Errorf("take over %s from a dead owner: %w", name, err)

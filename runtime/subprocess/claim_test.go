@@ -151,17 +151,17 @@ func TestNameHasOneOwner(t *testing.T) {
 	}
 }
 
-// A sandbox whose directory was removed or replaced is lost; its Close removes nothing
-// that took its place.
-func TestReplacedWorkdir(t *testing.T) {
+// A sandbox whose side directory was removed or replaced is lost; its Close removes
+// nothing that took its place.
+func TestReplacedSideDirectory(t *testing.T) {
 	rt := newRuntime(t, Config{})
 	sb := open(t, rt, "x")
-	work := sb.Path(runtime.Workdir)
-	if err := os.RemoveAll(work); err != nil {
+	side := filepath.Join(rt.cfg.Root, "x"+sideSuffix)
+	if err := os.RemoveAll(side); err != nil {
 		t.Fatal(err)
 	}
-	mkdir(t, rt.cfg.Root, "x")
-	mustWrite(t, filepath.Join(work, "file"), "somebody else's")
+	mkdir(t, rt.cfg.Root, "x"+sideSuffix)
+	mustWrite(t, filepath.Join(side, "file"), "somebody else's")
 	if err := sb.Alive(t.Context()); !errors.Is(err, runtime.ErrLost) {
 		t.Errorf("Alive: %v, want ErrLost", err)
 	}
@@ -169,7 +169,7 @@ func TestReplacedWorkdir(t *testing.T) {
 		t.Errorf("Exec: %v, want ErrLost", err)
 	}
 	closeSandbox(t, sb)
-	if got := mustRead(t, filepath.Join(work, "file")); got != "somebody else's" {
+	if got := mustRead(t, filepath.Join(side, "file")); got != "somebody else's" {
 		t.Errorf("the file reads %q", got)
 	}
 }

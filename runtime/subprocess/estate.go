@@ -28,6 +28,8 @@ func (e *estate) handle(root string) runtime.Handle {
 	}
 }
 
+func (e *estate) path(root string) string { return filepath.Join(root, e.Name) }
+
 // quarry is by what the estate's processes are known.
 func (e *estate) quarry(root string) quarry {
 	path := filepath.Join(root, e.Name)
@@ -59,6 +61,11 @@ func (e *estate) depose(root *os.File, base string) string {
 // somebody else's, is left alone.
 func (e *estate) demolish(ctx context.Context, root *os.File, base string) error {
 	same, err := isIdentity(root, e.Name, e.Workdir)
+	if err == nil && !same && base == e.Name+sideSuffix && !exists(e.lock, workName) && exists(root, e.Name) {
+		// The workdir got its name once, and the side directory still has its own and is
+		// ours: what is there instead was put there by the sandbox's own programs.
+		same, err = isIdentity(root, base, e.identity)
+	}
 	if err == nil && same {
 		err = removeAt(ctx, root, e.Name)
 	}

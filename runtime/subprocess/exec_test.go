@@ -147,7 +147,7 @@ func TestNothingPrintedIsLost(t *testing.T) {
 		if _, err := os.Stat(ended); err == nil {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the program can tell that it ends in no other way
 	}
 	close(w.gate)
 	if err := <-done; err != nil {

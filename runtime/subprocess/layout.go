@@ -15,6 +15,7 @@ const (
 	newInfix   = "@new-"
 	oldInfix   = "@old-"
 	recordName = "owner.json"
+	keptName   = "kept.json"
 	tmpName    = "tmp"
 	workName   = "work" // the workdir, until it is published
 )

@@ -101,7 +101,7 @@ func (s *Sandbox) openPlace(p runtime.Place) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dir, s.mustBe(dir, s.estate.Workdir)
+	return dir, s.mustBe(dir, s.workdirIdentity())
 }
 
 // mustBe closes a directory that isn't the one that it should be.

@@ -21,6 +21,7 @@ type Sandbox struct {
 	cfg    Config
 	reap   *reaper
 	estate *estate
+	spec   runtime.Spec
 	env    map[string]string // of every command
 	groups groups
 	serial atomic.Int64 // of commands
@@ -28,6 +29,7 @@ type Sandbox struct {
 	life context.Context // ends with the cause ErrClosed
 	end  context.CancelCauseFunc
 
+	workdir sync.Mutex // guards the estate's workdir and its identity
 	closing sync.Mutex // held by Close
 	mu      sync.Mutex
 	closed  bool // nothing begins any more
@@ -44,7 +46,7 @@ var (
 )
 
 func newSandbox(rt *Runtime, e *estate, spec runtime.Spec) *Sandbox {
-	s := &Sandbox{cfg: rt.cfg, reap: rt.claims.reap, estate: e}
+	s := &Sandbox{cfg: rt.cfg, reap: rt.claims.reap, estate: e, spec: spec}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.env = baseEnv(rt.cfg.Path, s.Path(runtime.Workdir), filepath.Join(s.sidePath(), tmpName))
 	maps.Copy(s.env, spec.Env)
@@ -159,19 +161,14 @@ func (s *Sandbox) Alive(context.Context) error {
 }
 
 func (s *Sandbox) alive() error {
-	for _, dir := range [2]struct {
-		path string
-		want identity
-	}{{s.Path(runtime.Workdir), s.estate.Workdir}, {s.sidePath(), s.estate.identity}} {
-		same, err := isIdentity(nil, dir.path, dir.want)
-		if err != nil {
-			return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
-		}
-		if !same {
-			return fmt.Errorf("sandbox %s: %w: %s was removed or replaced", s.estate.Name, runtime.ErrLost, dir.path)
-		}
+	same, err := isIdentity(nil, s.sidePath(), s.estate.identity)
+	if err != nil {
+		return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
 	}
-	return nil
+	if !same {
+		return fmt.Errorf("sandbox %s: %w: %s was removed or replaced", s.estate.Name, runtime.ErrLost, s.sidePath())
+	}
+	return s.mendWorkdir()
 }
 
 // Close ends what runs, removes what is there, and gives the name up. What it could
@@ -185,26 +182,28 @@ func (s *Sandbox) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.cfg.CloseTimeout, errBudget)
 	defer cancel()
 
-	s.mu.Lock()
-	s.closed = true
-	var idle chan struct{}
-	if s.busy > 0 {
-		if s.idle == nil {
-			s.idle = make(chan struct{})
-		}
-		idle = s.idle
-	}
-	s.mu.Unlock()
-	s.end(runtime.ErrClosed)
-
-	if err := s.close(ctx, idle); err != nil {
+	if err := s.close(ctx, s.shut()); err != nil {
 		return fmt.Errorf("close sandbox %s: %w", s.estate.Name, err)
 	}
 	s.gone = true
 	return nil
 }
 
-func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
+// shut lets nothing begin any more, and returns a channel that closes when all calls
+// have left; nil where none is in.
+func (s *Sandbox) shut() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.end(runtime.ErrClosed)
+	s.closed = true
+	if s.busy > 0 && s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	return s.idle
+}
+
+// quiet ends what runs.
+func (s *Sandbox) quiet(ctx context.Context, idle <-chan struct{}) error {
 	killed := s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups)
 	if idle != nil {
 		select {
@@ -216,6 +215,14 @@ func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
 		}
 	}
 	s.closeListeners()
+	return killed
+}
+
+func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
+	killed := s.quiet(ctx, idle)
+	if ctx.Err() != nil {
+		return errors.Join(killed, context.Cause(ctx))
+	}
 	root, err := openDir(s.cfg.Root)
 	if err != nil {
 		return errors.Join(killed, err)

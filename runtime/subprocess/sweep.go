@@ -109,7 +109,7 @@ func (r *Runtime) look(side *os.File, name, base, kind string) (runtime.Resource
 			Runtime: Type, Kind: kind, ID: handleID(r.cfg.Root, name, base, kind), Proof: proof(id, rec.Nonce),
 		},
 		Name: name, Labels: rec.Labels, Created: rec.Created,
-		Live: err == nil && !free,
+		Live: err == nil && !free, Kept: kind == kindWorkdir && rec.isKept(side),
 	}, true
 }
 

@@ -4,16 +4,15 @@
 package aggregatecmd
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
+	"github.com/tidemill/tidemill/cmd/internal/trials"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/aggregator"
-	"github.com/tidemill/tidemill/internal/dispatch"
 	"github.com/tidemill/tidemill/internal/report"
+	"github.com/tidemill/tidemill/manifest"
 )
 
 type options struct {
@@ -34,7 +33,8 @@ aggregate.json, per_task_metrics.json, metadata_slices.json and failure_attribut
 beside them. It can be repeated at any time, also while the run goes on: complete says
 whether every planned trial is in it.
 
-It may be asked for one run, or for several.
+It may be asked for one run, or for several; the group of a matrix stands for all its runs,
+which are compared at the end.
 ` + app.ExitHelp("every trial of every run scored", "trials without a score, or without a commit so far", ""),
 		Example: "  tidemill " + use + ` humaneval-oracle-20261129-120000
   tidemill ` + use + ` --store /mnt/evals --json nightly-7`,
@@ -44,7 +44,7 @@ It may be asked for one run, or for several.
 	f := cmd.Flags()
 	o.store.Register(cmd)
 	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table")
-	f.IntVar(&o.maxTasks, "max-tasks", 20, "how many tasks the table shows")
+	f.IntVar(&o.maxTasks, "max-tasks", 20, MaxTasksHelp)
 	return cmd
 }
 
@@ -54,25 +54,33 @@ func (o options) execute(cmd *cobra.Command, runs []string) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := stores.OpenExisting(ctx, o.store.Where())
+	store, err := stores.OpenForReports(ctx, o.store.Where())
 	if err != nil {
 		return err
 	}
 	defer app.Closing(&err, store.Close)
 	code := app.ExitOK
-	p := Printer{W: cmd.OutOrStdout(), StoreURL: store.URL(), JSON: o.json, MaxTasks: o.maxTasks, Many: len(runs) > 1}
-	for i, id := range runs {
-		agg, err := aggregator.Run(ctx, aggregator.Config{Store: store, RunID: id, Log: log, GeneratedBy: version.String()})
-		if _, ok := errors.AsType[*dispatch.UnknownRunError](err); ok {
-			return app.Usage(app.Hint(err, "tidemill status lists the runs of a store"))
-		}
+	p := Printer{W: cmd.OutOrStdout(), StoreURL: store.URL(), JSON: o.json, MaxTasks: o.maxTasks}
+	var recs []manifest.RunRecord
+	for _, word := range runs {
+		named, err := trials.Resolve(ctx, store, word)
 		if err != nil {
 			return err
 		}
-		if err := p.Print(i, agg); err != nil {
+		recs = append(recs, named...)
+	}
+	for _, rec := range recs {
+		agg, err := aggregator.Run(ctx, aggregator.Config{Store: store, RunID: rec.RunID, Log: log, GeneratedBy: version.String()})
+		if err != nil {
+			return err
+		}
+		if err := p.Print(agg); err != nil {
 			return err
 		}
 		code = max(code, Code(agg))
+	}
+	if err := p.Close(); err != nil {
+		return err
 	}
 	return app.Exit(code)
 }

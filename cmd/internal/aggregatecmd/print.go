@@ -12,32 +12,38 @@ import (
 	"github.com/tidemill/tidemill/internal/report"
 )
 
+// MaxTasksHelp is how a --max-tasks flag explains itself; its default is 20.
+const MaxTasksHelp = "how many tasks the table shows, the worst where not all fit; 0 means the default, and less than 0 none"
+
 // Printer shows aggregates.
 type Printer struct {
 	W        io.Writer
 	StoreURL string
 	JSON     bool // aggregate.json itself
 	MaxTasks int
-	Many     bool // there are several runs: each says its name
+
+	printed    int
+	comparison report.Comparison
 }
 
-// Print shows the aggregate of the i-th run: as JSON, or as a table with where
+// Print shows the aggregate of the next run: as JSON, or as a table with where
 // aggregate.json is.
-func (p Printer) Print(i int, agg *report.Aggregate) error {
+func (p *Printer) Print(agg *report.Aggregate) error {
 	if p.JSON {
 		return app.PrintJSON(p.W, agg)
 	}
-	if p.Many {
-		if i > 0 {
-			fmt.Fprintln(p.W)
-		}
-		if _, err := fmt.Fprintf(p.W, "run %s\n\n", agg.RunID); err != nil {
-			return err
-		}
+	if p.printed > 0 {
+		fmt.Fprintln(p.W)
 	}
-	if err := report.WriteTable(p.W, agg, report.TableOptions{MaxTasks: p.MaxTasks, Color: app.Color(p.W)}); err != nil {
+	p.printed++
+	p.comparison.Add(agg)
+	where := func(key string) string { return stores.Join(p.StoreURL, key) }
+	if err := report.WriteTable(p.W, agg, report.TableOptions{MaxTasks: p.MaxTasks, Color: app.Color(p.W), Path: where}); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.W, "\n%s\n", stores.Join(p.StoreURL, bundle.Keys{Run: agg.RunID}.Report(report.AggregateFile)))
+	_, err := fmt.Fprintf(p.W, "\n%s\n", where(bundle.Keys{Run: agg.RunID}.Report(report.AggregateFile)))
 	return err
 }
+
+// Close compares the runs of each matrix that were printed.
+func (p *Printer) Close() error { return p.comparison.Write(p.W) }

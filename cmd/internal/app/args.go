@@ -5,16 +5,58 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Args turns cobra's argument errors into usage errors.
+// Args turns the errors of a check of arguments into usage errors. Cobra's own checks speak
+// of "arg(s)": they are told in the words of the command's use.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		return Usage(Hint(check(cmd, args), "see %s --help", cmd.CommandPath()))
+		err := check(cmd, args)
+		if err != nil && (strings.Contains(err.Error(), "arg(s)") || strings.HasPrefix(err.Error(), "unknown command ")) {
+			err = fmt.Errorf("%s takes %s; got %s", cmd.Name(), takes(cmd.Use), got(args))
+		}
+		return Usage(Hint(err, "see %s --help", cmd.CommandPath()))
+	}
+}
+
+// takes says what a command takes by its use, such as "status [RUN]".
+func takes(use string) string {
+	words := strings.Fields(use)[1:]
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "[flags]" })
+	if len(words) == 0 {
+		return "no arguments"
+	}
+	if len(words) > 1 {
+		return strings.Join(words, " ")
+	}
+	switch word := words[0]; {
+	case strings.HasPrefix(word, "["):
+		name, several := strings.CutSuffix(strings.Trim(word, "[]"), "...")
+		if several {
+			return "any number of " + name
+		}
+		return "at most one " + name
+	case strings.HasSuffix(word, "..."):
+		return "one " + strings.TrimSuffix(word, "...") + " or more"
+	default:
+		return "one " + word
+	}
+}
+
+func got(args []string) string {
+	switch len(args) {
+	case 0:
+		return "none"
+	case 1:
+		return fmt.Sprintf("%q", args[0])
+	default:
+		return strconv.Itoa(len(args))
 	}
 }
 
@@ -119,3 +161,6 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// MaxSlots bounds --slots: beyond it a slip of the keyboard is likelier than a wish.
+const MaxSlots = 4096

@@ -20,7 +20,7 @@ type setting struct {
 // readConfig reads a YAML mapping of flag names, without dashes, to values. A key that
 // no command knows as a flag is an error.
 func readConfig(root *cobra.Command, path string) (map[string]setting, error) {
-	data, err := os.ReadFile(path)
+	data, err := readSmall(path)
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
@@ -101,4 +101,21 @@ func knownFlags(root *cobra.Command) map[string]bool {
 	}
 	visit(root)
 	return names
+}
+
+// maxConfig bounds a config file, in bytes.
+const maxConfig = 1 << 20
+
+// readSmall reads a regular file that is not too large to be one that a person wrote.
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", path)
+	case info.Size() > maxConfig:
+		return nil, fmt.Errorf("%s has %d bytes, want at most %d", path, info.Size(), maxConfig)
+	}
+	return os.ReadFile(path)
 }

@@ -37,6 +37,7 @@ func helpCommand() *cobra.Command {
 				return unknownCommand(cmd.Root(), strings.Join(args, " "))
 			}
 			found.InitDefaultHelpFlag()
+			found.InitDefaultVersionFlag()
 			return found.Help()
 		},
 	}

@@ -20,9 +20,11 @@ type RunFile struct {
 	Runs []*manifest.Run
 }
 
-// LoadRuns reads run files, with problems as usage errors.
+// LoadRuns reads run files, with problems as usage errors. Variables that none of them
+// uses are such a problem.
 func LoadRuns(paths []string, o manifest.LoadOptions) ([]RunFile, error) {
 	var files []RunFile
+	var all []*manifest.Run
 	var errs []error
 	for _, path := range paths {
 		if err := readable(path); err != nil {
@@ -35,8 +37,13 @@ func LoadRuns(paths []string, o manifest.LoadOptions) ([]RunFile, error) {
 		}
 		errs = append(errs, err)
 		files = append(files, RunFile{path, runs})
+		all = append(all, runs...)
 	}
-	return files, Usage(errors.Join(errs...))
+	err := errors.Join(errs...)
+	if err == nil {
+		err = manifest.UnusedVars(o, all...)
+	}
+	return files, Usage(err)
 }
 
 // lacksVariable recognizes a problem that the person may mend on the command line.

@@ -56,6 +56,12 @@ func (d *Dir) Store() string { return d.root }
 // Work is where sandboxes are.
 func (d *Dir) Work() string { return d.path("work") }
 
+// WorkOf is where sandboxes of a data directory are, whoever owns it.
+func WorkOf(root string) string { return filepath.Join(root, hidden, "work") }
+
+// KeptOf is where is written down what was kept in a data directory for people.
+func KeptOf(root string) string { return filepath.Join(root, hidden, "kept") }
+
 // Worker is where the worker keeps packs and spool.
 func (d *Dir) Worker() string { return d.path("worker") }
 
@@ -66,6 +72,23 @@ func (d *Dir) Temp() string { return d.path("tmp") }
 func (d *Dir) Queue() string { return d.path("queue") }
 
 func (d *Dir) path(name string) string { return filepath.Join(d.root, hidden, name) }
+
+// ErrGone: the data directory is not what it was when this process became its owner.
+var ErrGone = errors.New("the data directory was removed or replaced while it was in use")
+
+// Check reports [ErrGone] when the lock that this process holds is no longer the one
+// that others would find: then another may be working there.
+func (d *Dir) Check() error {
+	held, err := d.lock.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.root, err)
+	}
+	found, err := os.Stat(d.path("lock"))
+	if err != nil || !os.SameFile(held, found) {
+		return fmt.Errorf("%s: %w", d.root, ErrGone)
+	}
+	return nil
+}
 
 // Reset makes an empty place for what the store can rebuild: the queue and temporary
 // files. What an earlier owner left there goes.

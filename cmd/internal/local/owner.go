@@ -75,6 +75,34 @@ func Explain(err error, flag string) error {
 
 // lock takes the lock of a data directory and says who has it.
 func lock(path, dir, command string) (*os.File, error) {
+	for try := 0; ; try++ {
+		f, err := lockOnce(path, dir)
+		if busy, ok := errors.AsType[*BusyError](err); ok && try < deadTries && isDead(busy.Owner.PID) {
+			// A child that the dead owner was about to start holds the lock until it runs
+			// its program, which is a matter of milliseconds.
+			time.Sleep(deadWait)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := sign(f, command); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("data directory %s: %w", dir, err)
+		}
+		return f, nil
+	}
+}
+
+// How long the lock of an owner that is dead is waited for.
+const (
+	deadTries = 40
+	deadWait  = 25 * time.Millisecond
+)
+
+func isDead(pid int) bool { return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+func lockOnce(path, dir string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, &UnusableError{dir, err}
@@ -88,10 +116,6 @@ func lock(path, dir, command string) (*os.File, error) {
 		busy := &BusyError{Dir: dir}
 		_ = json.NewDecoder(io.LimitReader(f, 4096)).Decode(&busy.Owner) // it may not have said yet
 		return nil, busy
-	}
-	if err := sign(f, command); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("data directory %s: %w", dir, err)
 	}
 	return f, nil
 }

@@ -29,9 +29,16 @@ var ErrNoOwner = errors.New("no tidemill process is working there")
 // when it ends.
 const answerTimeout = 5 * time.Second
 
+// Route is something else that the owner answers.
+type Route struct {
+	Pattern string // as of [http.ServeMux]
+	Handler http.Handler
+}
+
 // Serve answers clients on the directory's socket until the returned function is
-// called, which waits for answers that are under way.
-func (d *Dir) Serve(snapshot func() progress.Snapshot) (stop func(), err error) {
+// called, which waits for answers that are under way, but not for ever. The context of
+// the others ends then.
+func (d *Dir) Serve(snapshot func() progress.Snapshot, more ...Route) (stop func(), err error) {
 	// Whoever left one is gone: this process has the lock.
 	if err := os.Remove(d.path(socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("socket: %w", err)
@@ -50,8 +57,13 @@ func (d *Dir) Serve(snapshot func() progress.Snapshot) (stop func(), err error) 
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(snapshot()) // the client went away
 	})
+	for _, r := range more {
+		mux.Handle(r.Pattern, r.Handler)
+	}
+	base, endAll := context.WithCancel(context.Background())
 	srv := &http.Server{
-		Handler: mux, ReadHeaderTimeout: answerTimeout,
+		BaseContext: func(net.Listener) context.Context { return base },
+		Handler:     mux, ReadHeaderTimeout: answerTimeout,
 		ErrorLog: log.New(io.Discard, "", 0), // clients come and go
 	}
 	done := make(chan struct{})
@@ -62,6 +74,7 @@ func (d *Dir) Serve(snapshot func() progress.Snapshot) (stop func(), err error) 
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 		defer cancel()
+		defer endAll()
 		if srv.Shutdown(ctx) != nil {
 			srv.Close()
 		}
@@ -72,36 +85,15 @@ func (d *Dir) Serve(snapshot func() progress.Snapshot) (stop func(), err error) 
 
 // Ask gets the owner's snapshot of a data directory; [ErrNoOwner] when there is none.
 func Ask(ctx context.Context, root string) (*progress.Snapshot, error) {
-	abs, err := filepath.Abs(root)
-	if err != nil {
-		return nil, err
-	}
-	addr, release, err := socketAddr(filepath.Join(abs, hidden))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errPathTooLong) {
-		return nil, ErrNoOwner
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", addr)
-		},
-	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tidemill/v1/status", nil)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := transport.RoundTrip(req)
-	if noOwner(err) {
-		return nil, ErrNoOwner
-	}
+	resp, err := Do(root, req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the owner of %s: %w", root, err)
+		return nil, err
 	}
 	defer resp.Body.Close()
 	var s progress.Snapshot
@@ -109,6 +101,41 @@ func Ask(ctx context.Context, root string) (*progress.Snapshot, error) {
 		return nil, fmt.Errorf("ask the owner of %s: %w", root, err)
 	}
 	return &s, nil
+}
+
+// Do sends a request to the owner of a data directory; [ErrNoOwner] when there is none.
+// The host in its URL means nothing.
+func Do(root string, req *http.Request) (*http.Response, error) {
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return Dial(ctx, root) },
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil && !errors.Is(err, ErrNoOwner) {
+		err = fmt.Errorf("ask the owner of %s: %w", root, err)
+	}
+	return resp, err
+}
+
+// Dial connects to the owner of a data directory; [ErrNoOwner] when there is none.
+func Dial(ctx context.Context, root string) (net.Conn, error) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	addr, release, err := socketAddr(filepath.Join(abs, hidden))
+	if errors.Is(err, errPathTooLong) || noOwner(err) {
+		return nil, ErrNoOwner
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", addr)
+	if noOwner(err) {
+		return nil, ErrNoOwner
+	}
+	return conn, err
 }
 
 // noOwner recognizes what is left of an owner that ended, and what isn't there at all.

@@ -19,11 +19,11 @@ import (
 // the place that it would have had.
 func (n *Namer) unfinishedGroup(ctx context.Context, drafts []*producer.Draft) (string, error) {
 	groups := map[string]map[string]manifest.RunRecord{} // by group, then by run id
-	for id, err := range bundle.ListRuns(ctx, n.Unfinished) {
+	for id, err := range bundle.ListRuns(ctx, n.Store) {
 		if err != nil {
 			return "", err
 		}
-		rec, err := dispatch.LoadRun(ctx, n.Unfinished, id)
+		rec, err := dispatch.LoadRun(ctx, n.Store, id)
 		if _, unknown := errors.AsType[*dispatch.UnknownRunError](err); unknown {
 			continue // a directory without run.yaml claims nothing
 		}
@@ -71,14 +71,9 @@ func fits(group string, runs map[string]manifest.RunRecord, drafts []*producer.D
 
 func (n *Namer) firstUnfinished(ctx context.Context, runs map[string]manifest.RunRecord) (*manifest.RunRecord, error) {
 	for id, rec := range runs {
-		done := 0
-		for info, err := range n.Unfinished.List(ctx, bundle.Keys{Run: id}.Commits()) {
-			if err != nil {
-				return nil, err
-			}
-			if _, epoch, ok := bundle.ParseCommitKey(info.Key); ok && epoch == 1 {
-				done++
-			}
+		done, err := dispatch.CountDone(ctx, n.Store, id)
+		if err != nil {
+			return nil, err
 		}
 		if done < rec.Plan.Trials {
 			return &rec, nil

@@ -5,6 +5,7 @@ package naming
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,12 +18,39 @@ import (
 type Namer struct {
 	// RunID is what the person asked for; it may be empty.
 	RunID string
-	// Unfinished is where runs that were not finished are looked for; nil names every
-	// run anew.
-	Unfinished bundle.Store
+	// Store is where the runs will be. An id that it has is nobody else's default.
+	Store bundle.Store
+	// Continue goes on with runs of the store that were not finished, where the person
+	// gave no id.
+	Continue bool
 	// Now is the time in the names.
 	Now  time.Time
 	used []string
+}
+
+// maxTries bounds how often a new name is looked for when others keep taking it.
+const maxTries = 100
+
+// Submit names the runs that one run file makes and gives them to submit, in order. When
+// another process was faster to take a name that was made here, there is another.
+func (n *Namer) Submit(ctx context.Context, drafts []*producer.Draft, submit func(*producer.Draft, producer.Options) error) error {
+	for try := 1; ; try++ {
+		opts, err := n.File(ctx, drafts)
+		if err != nil {
+			return err
+		}
+		err = submit(drafts[0], opts[0])
+		if _, taken := errors.AsType[*producer.TakenError](err); taken && try < maxTries {
+			continue
+		}
+		for i, d := range drafts[1:] {
+			if err != nil {
+				return err
+			}
+			err = submit(d, opts[i+1])
+		}
+		return err
+	}
 }
 
 // File names the runs that one run file makes. A single run is <name>-<UTC time>; those
@@ -42,22 +70,23 @@ func (n *Namer) choose(ctx context.Context, drafts []*producer.Draft) ([]produce
 	name := drafts[0].Run.Name
 	if len(drafts) > 1 {
 		group := n.RunID
-		if group == "" && n.Unfinished != nil {
+		if group == "" && n.Continue {
 			var err error
 			if group, err = n.unfinishedGroup(ctx, drafts); err != nil {
 				return nil, err
 			}
 		}
-		if group == "" {
-			group = n.fresh(name, len(drafts), producer.NewGroupID)
+		if group != "" {
+			return members(group, len(drafts), false), nil
 		}
-		return members(group, len(drafts)), nil
+		group, err := n.fresh(ctx, name, producer.NewGroupID)
+		return members(group, len(drafts), true), err
 	}
 	if n.RunID != "" {
 		return []producer.Options{{RunID: n.RunID}}, nil
 	}
-	if n.Unfinished != nil {
-		found, err := producer.FindUnfinished(ctx, n.Unfinished, drafts[0].Plan.Digest, n.used)
+	if n.Continue {
+		found, err := producer.FindUnfinished(ctx, n.Store, drafts[0].Plan.Digest, n.used)
 		if err != nil {
 			return nil, err
 		}
@@ -65,39 +94,46 @@ func (n *Namer) choose(ctx context.Context, drafts []*producer.Draft) ([]produce
 			return []producer.Options{{RunID: found.RunID, Group: found.Group}}, nil
 		}
 	}
-	return []producer.Options{{RunID: n.fresh(name, 1, producer.NewRunID)}}, nil
+	id, err := n.fresh(ctx, name, producer.NewRunID)
+	return []producer.Options{{RunID: id, New: true}}, err
 }
 
 // members are the runs of a matrix.
-func members(group string, count int) []producer.Options {
+func members(group string, count int, fresh bool) []producer.Options {
 	opts := make([]producer.Options, count)
 	for i := range opts {
-		opts[i] = producer.Options{RunID: member(group, i), Group: group}
+		opts[i] = producer.Options{RunID: member(group, i), Group: group, New: fresh}
 	}
 	return opts
 }
 
 func member(group string, i int) string { return fmt.Sprintf("%s-%d", group, i+1) }
 
-// fresh makes an id of a run's name, with a number in it where this command has given the
-// id away: two run files may have one name, and they come within a second.
-func (n *Namer) fresh(name string, count int, id func(string, time.Time) string) string {
-	made := id(name, n.Now)
-	for try := 2; n.taken(made, count); try++ {
-		made = id(fmt.Sprintf("%s-%d", name[:min(len(name), 30)], try), n.Now)
-	}
-	return made
-}
-
-// taken reports whether an id, or one of count members of it as a group, is given away.
-func (n *Namer) taken(id string, count int) bool {
-	if slices.Contains(n.used, id) {
-		return true
-	}
-	for i := range count {
-		if slices.Contains(n.used, member(id, i)) {
-			return true
+// fresh returns the first id made of a run's name and the time that nobody has: two
+// commands, and two run files of one command, may come within a second.
+func (n *Namer) fresh(ctx context.Context, name string, id func(string, time.Time, int) string) (string, error) {
+	for try := 1; ; try++ {
+		made := id(name, n.Now, try)
+		if taken, err := n.taken(ctx, made); err != nil || !taken {
+			return made, err
 		}
 	}
-	return false
+}
+
+// taken reports whether a run, or a group, has an id. The first run of a group is always
+// there before the others.
+func (n *Namer) taken(ctx context.Context, id string) (bool, error) {
+	for _, run := range []string{id, member(id, 0)} {
+		if slices.Contains(n.used, run) {
+			return true, nil
+		}
+		r, err := n.Store.GetRange(ctx, bundle.Keys{Run: run}.RunFile(), 0, 0)
+		if err == nil {
+			return true, r.Close()
+		}
+		if !errors.Is(err, bundle.ErrNotFound) {
+			return false, fmt.Errorf("run id %s: %w", run, err)
+		}
+	}
+	return false, nil
 }

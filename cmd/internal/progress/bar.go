@@ -14,11 +14,13 @@ import (
 )
 
 // bar shows one line that is redrawn, and above it what a person should not miss:
-// trials without a score and attempts that are repeated.
+// trials without a score and attempts that are repeated. What many say is told once, and
+// how many they were at the end.
 type bar struct {
 	screen     *Screen
 	tracker    *Tracker
 	color      bool
+	messages   messages
 	quit, done chan struct{}
 }
 
@@ -52,6 +54,7 @@ func (b *bar) draw() {
 func (b *bar) Close() {
 	close(b.quit)
 	<-b.done
+	b.messages.flush(b.screen)
 }
 
 func (b *bar) Submitted(r Run) {
@@ -74,26 +77,28 @@ func (b *bar) Stopping(after time.Duration) {
 
 func (b *bar) Observe(e worker.Event) {
 	b.tracker.Observe(e)
-	what := ""
+	said := detail(e)
+	text, kind := "", ""
 	switch {
 	case e.Kind == worker.Committed && !e.Outcome.Scored:
-		what = colored(b.color, red, e.Outcome.TerminationReason)
+		text, kind = colored(b.color, red, e.Outcome.TerminationReason), said
 	case e.Kind == worker.Retrying || e.Kind == worker.Dropped && e.Outcome.Status != bundle.Cancelled:
-		what = colored(b.color, yellow, string(e.Kind))
+		text, kind = colored(b.color, yellow, string(e.Kind)), withoutNumbers(said)
 	default:
 		return
 	}
-	text := fmt.Sprintf("%s #%d: %s", strconv.QuoteToGraphic(e.TaskID), e.TrialIndex, what)
-	if d := detail(e); d != "" {
-		text += ": " + strings.Trim(strconv.QuoteToGraphic(d), `"`)
+	kind = text + "\x00" + kind
+	if said != "" {
+		text += ": " + strings.Trim(strconv.QuoteToGraphic(said), `"`)
 	}
-	fmt.Fprintln(b.screen, text)
+	b.messages.add(b.screen, fmt.Sprintf("%s #%d", strconv.QuoteToGraphic(e.TaskID), e.TrialIndex), text, kind)
 }
 
 // piece is a part of the bar's text; it is left out where there is no room for it.
 type piece struct{ text, color string }
 
-// BarLine is what the bar shows: done of total, by outcome, running, time left.
+// BarLine is what the bar shows: done of total, by outcome, running, on the way to the
+// store, time left.
 func BarLine(s Snapshot, now time.Time, width int, color bool) string {
 	c := s.Sum()
 	pieces := []piece{
@@ -102,6 +107,9 @@ func BarLine(s Snapshot, now time.Time, width int, color bool) string {
 		{fmt.Sprintf("failed %d", c.Failed), red},
 		{fmt.Sprintf("error %d", c.Errors()), yellow},
 		{fmt.Sprintf("running %d", len(s.Running)), ""},
+	}
+	if n := len(s.Uploading); n > 0 {
+		pieces = append(pieces, piece{fmt.Sprintf("uploading %d", n), dim})
 	}
 	if c.Before > 0 {
 		pieces = append(pieces, piece{fmt.Sprintf("earlier %d", c.Before), dim})

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -35,7 +38,7 @@ func TestBarLine(t *testing.T) {
 		}}},
 		{"done", Snapshot{Since: begin, Runs: map[string]Counts{"r": {Total: 24, Done: 24, Passed: 12, Failed: 12}}}},
 		{"more than planned", Snapshot{Since: begin, Runs: map[string]Counts{"r": {Total: 3, Done: 5, Passed: 5}}}},
-		{"large", Snapshot{Since: begin, Running: make([]Running, 640), Runs: map[string]Counts{
+		{"large", Snapshot{Since: begin, Running: make([]Running, 640), Uploading: make([]Running, 12), Runs: map[string]Counts{
 			"r": {Total: 1_000_000, Done: 123_456, Passed: 100_000, Failed: 23_000, Unscored: map[string]int{"infra": 456}},
 		}}},
 	}
@@ -119,6 +122,60 @@ func TestScreenKeepsTheLineAtTheBottom(t *testing.T) {
 	fmt.Fprintln(s, "the end")
 	if diff := cmp.Diff([]string{"a warning", "another in two parts", "the end", ""}, terminal(out.String())); diff != "" {
 		t.Errorf("the screen shows (-want +got):\n%s", diff)
+	}
+}
+
+// A broken grader says the same of each trial: once is enough.
+func TestBarTellsEqualMessagesOnce(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	var out bytes.Buffer
+	tr := NewTracker(2)
+	r := NewReporter(NewScreen(&out), tr)
+	var trials sync.WaitGroup
+	for i := range 20 {
+		trials.Go(func() {
+			e := committed("a", "grader")
+			e.Outcome.Detail = "grader ended with exit code 127"
+			r.Observe(e)
+			again := event(worker.Retrying, "b")
+			again.Why = fmt.Sprintf("runtime_lost: attempt 2 of 3 follows in 1.%ds", i)
+			r.Observe(again)
+		})
+	}
+	trials.Wait()
+	other := committed("c", "grader")
+	other.Outcome.Detail = "grader ended with exit code 2" // another number, another reason
+	r.Observe(other)
+	r.Close()
+	lines := terminal(out.String())
+	slices.Sort(lines) // the first two come in any order
+	pauses := regexp.MustCompile(`in 1\.\d+s`)
+	got := pauses.ReplaceAllString(strings.Join(lines, "\n"), "in 1.Xs")
+	want := strings.Join([]string{
+		"",
+		`"t" #0: grader_error: grader ended with exit code 127`,
+		`"t" #0: grader_error: grader ended with exit code 2`,
+		`"t" #0: retrying: runtime_lost: attempt 2 of 3 follows in 1.Xs`,
+		"19 times more: grader_error: grader ended with exit code 127",
+		"19 times more: retrying: runtime_lost: attempt 2 of 3 follows in 1.Xs",
+	}, "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the screen shows (-want +got):\n%s", diff)
+	}
+}
+
+// Where each says something else, that has an end too.
+func TestMessagesAreBounded(t *testing.T) {
+	var out bytes.Buffer
+	var m messages
+	for i := range 3 * maxMessages {
+		text := fmt.Sprintf("something %d", i)
+		m.add(&out, "t", text, text)
+	}
+	m.flush(&out)
+	m.flush(&out) // nothing is told twice
+	if n := strings.Count(out.String(), "\n"); n != maxMessages+1 || !strings.HasSuffix(out.String(), "and 200 other messages\n") {
+		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 }
 

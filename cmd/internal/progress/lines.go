@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/worker"
 )
 
@@ -29,17 +30,17 @@ type stamp struct {
 
 type trialLine struct {
 	stamp
-	Run        string   `json:"run_id"`
-	TaskID     string   `json:"task_id"`
-	TrialIndex int      `json:"trial_index"`
-	TrialID    string   `json:"trial_id"`
-	Attempt    int      `json:"attempt"`
-	Status     string   `json:"status,omitempty"`
-	Reason     string   `json:"termination_reason,omitempty"`
-	Score      *float64 `json:"score,omitempty"`
-	Passed     bool     `json:"passed"`
-	Latency    float64  `json:"latency_s,omitempty"`
-	Detail     string   `json:"detail,omitempty"`
+	Run        string         `json:"run_id"`
+	TaskID     string         `json:"task_id"`
+	TrialIndex int            `json:"trial_index"`
+	TrialID    string         `json:"trial_id"`
+	Attempt    int            `json:"attempt"`
+	Status     string         `json:"status,omitempty"`
+	Reason     string         `json:"termination_reason,omitempty"`
+	Score      *float64       `json:"score,omitempty"`
+	Passed     bool           `json:"passed"`
+	Latency    bundle.Seconds `json:"latency_s,omitempty"`
+	Detail     string         `json:"detail,omitempty"`
 }
 
 // Observe writes the line of an event.
@@ -53,7 +54,7 @@ func (l *Lines) Observe(e worker.Event) {
 	l.write(trialLine{
 		stamp: stamp{e.At.UTC(), string(e.Kind)}, Run: e.Run, TaskID: e.TaskID, TrialIndex: e.TrialIndex,
 		TrialID: e.TrialID, Attempt: e.Attempt, Status: string(e.Outcome.Status), Reason: e.Outcome.TerminationReason,
-		Score: e.Grade.Score, Passed: e.Grade.BinaryPass, Latency: e.Latency.Seconds(), Detail: detail(e),
+		Score: e.Grade.Score, Passed: e.Grade.BinaryPass, Latency: bundle.NewSeconds(e.Latency), Detail: detail(e),
 	})
 }
 

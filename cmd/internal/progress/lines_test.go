@@ -25,7 +25,7 @@ func TestLines(t *testing.T) {
 	r.Observe(event(worker.Phase, "a"))
 	done := committed("a", "passed")
 	score := 1.0
-	done.Grade.Score, done.Latency = &score, 1500*time.Millisecond
+	done.Grade.Score, done.Latency = &score, 182_345_678*time.Nanosecond
 	r.Observe(done)
 	again := event(worker.Retrying, "b")
 	again.Why = "runtime_lost: attempt 2 of 3 follows in 1s"
@@ -50,7 +50,7 @@ func TestLines(t *testing.T) {
 		{"event": "submitted", "run_id": "r", "continued": false, "tasks": 1.0, "trials": 2.0, "done": 0.0},
 		{
 			"event": "committed", "run_id": "r", "task_id": "t", "trial_index": 0.0, "trial_id": "a", "attempt": 1.0,
-			"score": 1.0, "passed": true, "latency_s": 1.5,
+			"score": 1.0, "passed": true, "latency_s": 0.182,
 		},
 		{
 			"event": "retrying", "run_id": "r", "task_id": "t", "trial_index": 0.0, "trial_id": "b", "attempt": 1.0,

@@ -60,8 +60,11 @@ func (s *Screen) Show(line string) {
 }
 
 // Width is how many characters a line has.
-func (s *Screen) Width() int {
-	if f := asFile(s.w); f != nil {
+func (s *Screen) Width() int { return Width(s.w) }
+
+// Width is how many characters a line of a terminal has.
+func Width(w io.Writer) int {
+	if f := asFile(w); f != nil {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 20 {
 			return w
 		}

@@ -25,7 +25,7 @@ type Counts struct {
 	Retries  int            `json:"retries"`
 }
 
-// Running is an attempt in progress.
+// Running is an attempt in progress, from its start until its bundle is in the store.
 type Running struct {
 	Run        string    `json:"run_id"`
 	TaskID     string    `json:"task_id"`
@@ -38,10 +38,13 @@ type Running struct {
 
 // Snapshot is what a process knows at one time.
 type Snapshot struct {
-	Since   time.Time         `json:"since"`
-	Slots   int               `json:"slots"`
-	Runs    map[string]Counts `json:"runs"`
-	Running []Running         `json:"running"` // oldest first
+	Since time.Time         `json:"since"`
+	Slots int               `json:"slots"`
+	Runs  map[string]Counts `json:"runs"`
+	// Running are the attempts that hold a slot, the oldest first.
+	Running []Running `json:"running"`
+	// Uploading are those whose slot is free already.
+	Uploading []Running `json:"uploading"`
 }
 
 // Tracker counts events. It is safe for concurrent use.
@@ -137,9 +140,16 @@ func (t *Tracker) Snapshot() Snapshot {
 		copied.Unscored = maps.Clone(c.Unscored)
 		s.Runs[id] = copied
 	}
-	s.Running = slices.SortedFunc(maps.Values(t.running), func(a, b Running) int {
+	s.Running, s.Uploading = []Running{}, []Running{}
+	for _, r := range slices.SortedFunc(maps.Values(t.running), func(a, b Running) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.TrialID, b.TrialID))
-	})
+	}) {
+		if r.Phase == worker.PhaseUpload {
+			s.Uploading = append(s.Uploading, r)
+		} else {
+			s.Running = append(s.Running, r)
+		}
+	}
 	return s
 }
 

@@ -64,6 +64,24 @@ func TestTrackerCounts(t *testing.T) {
 	}
 }
 
+// A trial on its way to the store holds no slot: another runs in it.
+func TestTrackerTellsUploadsApart(t *testing.T) {
+	tr := NewTracker(1)
+	upload := event(worker.Phase, "a")
+	upload.Phase = worker.PhaseUpload
+	for _, e := range []worker.Event{event(worker.Started, "a"), upload, event(worker.Started, "b")} {
+		tr.Observe(e)
+	}
+	s := tr.Snapshot()
+	if len(s.Running) != 1 || s.Running[0].TrialID != "b" || len(s.Uploading) != 1 || s.Uploading[0].TrialID != "a" {
+		t.Errorf("running %+v, uploading %+v; want b and a", s.Running, s.Uploading)
+	}
+	tr.Observe(committed("a", "passed"))
+	if s := tr.Snapshot(); len(s.Running) != 1 || len(s.Uploading) != 0 {
+		t.Errorf("running %+v, uploading %+v; want only b", s.Running, s.Uploading)
+	}
+}
+
 // A phase of an attempt that ended already (events of one trial come in order, but a
 // client may be late) leaves nothing that seems to run for ever.
 func TestTrackerIgnoresPhasesOfWhatDoesNotRun(t *testing.T) {

@@ -43,26 +43,35 @@ func (s *session) draft(ctx context.Context, files []app.RunFile, load manifest.
 }
 
 func (s *session) openRuntimes(files []app.RunFile) error {
-	made := runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID}
-	s.runtimes = map[string]runtime.Runtime{}
-	s.onClose(func() error { return runtimes.Close(s.runtimes) })
 	for _, file := range files {
 		for _, run := range file.Runs {
-			kind := run.Runtime.Type
-			if s.runtimes[kind] != nil {
-				continue
-			}
-			rts, err := runtimes.New(made, kind)
-			if err != nil {
-				err = fmt.Errorf("%s: runtime.type: %w", file.Path, err)
-				if _, ok := errors.AsType[*runtimes.UnknownTypeError](err); ok {
-					return app.Usage(err)
-				}
+			if err := s.openRuntime(run, file.Path); err != nil {
 				return err
 			}
-			s.runtimes[kind] = rts[kind]
 		}
 	}
+	return nil
+}
+
+// openRuntime makes the runtime of a run, unless it is there. from says who asks for it.
+func (s *session) openRuntime(run *manifest.Run, from string) error {
+	if s.runtimes == nil {
+		s.runtimes = map[string]runtime.Runtime{}
+		s.onClose(func() error { return runtimes.Close(s.runtimes) })
+	}
+	kind := run.Runtime.Type
+	if s.runtimes[kind] != nil {
+		return nil
+	}
+	rts, err := runtimes.New(runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID}, kind)
+	if err != nil {
+		err = fmt.Errorf("%s: runtime.type: %w", from, err)
+		if _, ok := errors.AsType[*runtimes.UnknownTypeError](err); ok {
+			return app.Usage(err)
+		}
+		return err
+	}
+	s.runtimes[kind] = rts[kind]
 	return nil
 }
 

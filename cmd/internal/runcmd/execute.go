@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -32,22 +33,22 @@ type session struct {
 	identity       bundle.StoreRecord
 	runtimes       map[string]runtime.Runtime
 	queue          *natsqueue.Queue
-	listens        string               // where others find the queue; empty without
-	drafts         [][]*producer.Draft  // of each run file
-	runs           []manifest.RunRecord // those that were submitted
+	listens        string                      // where others find the queue; empty without
+	drafts         [][]*producer.Draft         // of each run file
+	runs           []manifest.RunRecord        // those that were submitted
+	submit         func(context.Context) error // enqueues what is to be done
 	tracker        *progress.Tracker
 	reporter       progress.Reporter
-	undo           []func() error // newest last
+	// sick is why the embedded queue gave up, nil while it works.
+	sick atomic.Pointer[string]
+	undo []func() error // newest last
 }
 
 // execute does it all. What can be wrong with the input is found before anything runs.
 func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 	ctx := cmd.Context()
-	s := &session{options: o, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
-	if app.IsTerminal(s.stderr) {
-		s.stderr = progress.NewScreen(s.stderr)
-	}
-	if s.log, err = o.log.Logger(s.stderr); err != nil {
+	s, err := o.session(cmd)
+	if err != nil {
 		return err
 	}
 	load, err := o.vars.Options()
@@ -62,12 +63,28 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 		return err
 	}
 	defer app.Closing(&err, s.close)
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, "tidemill run"); err != nil {
 		return err
 	}
 	if err := s.draft(ctx, files, load); err != nil {
 		return err
 	}
+	s.submit = s.submitAll
+	return s.conclude(ctx)
+}
+
+// session begins an execution.
+func (o options) session(cmd *cobra.Command) (s *session, err error) {
+	s = &session{options: o, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+	if app.IsTerminal(s.stderr) {
+		s.stderr = progress.NewScreen(s.stderr)
+	}
+	s.log, err = o.log.Logger(s.stderr)
+	return s, err
+}
+
+// conclude does what comes once it is known what is to be done.
+func (s *session) conclude(ctx context.Context) error {
 	if err := s.startQueue(ctx); err != nil {
 		return err
 	}
@@ -95,8 +112,8 @@ func (s *session) close() error {
 }
 
 // open becomes the data directory's owner and opens the store.
-func (s *session) open(ctx context.Context) (err error) {
-	if s.dir, err = local.Acquire(s.data, "tidemill run"); err != nil {
+func (s *session) open(ctx context.Context, command string) (err error) {
+	if s.dir, err = local.Acquire(s.data, command); err != nil {
 		return local.Explain(err, "data")
 	}
 	s.onClose(s.dir.Release)

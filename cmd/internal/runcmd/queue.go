@@ -5,6 +5,8 @@ package runcmd
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -41,10 +43,17 @@ func (s *session) startQueue(ctx context.Context) error {
 	return nil
 }
 
+// fatalNews are the words of the server after which it takes nothing more until it is
+// started again, whatever becomes of the disk.
+var fatalNews = []string{"Critical write error", "out of resources", "out of File resources", "will be DISABLED", "No space left", "no space left"}
+
 func (s *session) serverLog(level embedded.Level, text string) {
 	l, err := zerolog.ParseLevel(string(level))
 	if err != nil || l == zerolog.InfoLevel {
 		l = zerolog.DebugLevel // the server's news are details here
 	}
 	s.log.WithLevel(l).Str("component", "nats").Msg(text)
+	if level == embedded.Error && slices.ContainsFunc(fatalNews, func(word string) bool { return strings.Contains(text, word) }) {
+		s.sick.CompareAndSwap(nil, &text)
+	}
 }

@@ -15,20 +15,23 @@ import (
 // error.
 func (s *session) report(ctx context.Context, wasInterrupted bool) error {
 	code := app.ExitOK
-	complete := len(s.runs) == s.planned()
-	for i, rec := range s.runs {
+	complete := len(s.runs) >= s.planned()
+	p := aggregatecmd.Printer{W: s.stdout, StoreURL: s.store.URL(), JSON: s.json, MaxTasks: s.maxTasks}
+	for _, rec := range s.runs {
 		agg, err := aggregator.Run(ctx, aggregator.Config{
 			Store: s.store, RunID: rec.RunID, Log: s.log, GeneratedBy: version.String(), TempDir: s.dir.Temp(),
 		})
 		if err != nil {
 			return err
 		}
-		p := aggregatecmd.Printer{W: s.stdout, StoreURL: s.store.URL(), JSON: s.json, MaxTasks: s.maxTasks, Many: len(s.runs) > 1}
-		if err := p.Print(i, agg); err != nil {
+		if err := p.Print(agg); err != nil {
 			return err
 		}
 		code = max(code, aggregatecmd.Code(agg))
 		complete = complete && agg.Complete
+	}
+	if err := p.Close(); err != nil {
+		return err
 	}
 	// What ran may have been the rest: then there is nothing to go on with.
 	if wasInterrupted && !complete {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tidemill/tidemill/cmd/internal/aggregatecmd"
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/local"
 )
@@ -61,21 +62,26 @@ timeout. A second one ends them at once.
 			return o.execute(cmd, files)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.data, "data", local.DefaultDir, "data `directory`: results, queue and sandboxes")
-	f.StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with; runs of a matrix add -1, -2, … (default <name>-<UTC time>)")
-	f.IntVar(&o.slots, "slots", goruntime.NumCPU(), "how many trials run at once; the default is the number of CPUs")
-	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long running trials may go on after the first Ctrl-C; the second ends them at once")
-	f.StringVar(&o.listen, "listen", "", "`host:port` where the embedded queue also listens, without a password, for workers and clients of your own; port 0 takes a free one (default no port)")
-	f.IntVar(&o.maxTasks, "max-tasks", 20, "how many tasks the table shows; -1 shows none")
-	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table, one for each run")
-	o.vars.Register(cmd)
+	cmd.Flags().StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with; runs of a matrix add -1, -2, … (default <name>-<UTC time>)")
+	o.register(cmd)
 	return cmd
 }
 
+// register adds the flags that every command has which works a data directory.
+func (o *options) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.data, "data", local.DefaultDir, "data `directory`: results, queue and sandboxes")
+	f.IntVar(&o.slots, "slots", goruntime.NumCPU(), "how many trials run at once; the default is the number of CPUs")
+	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long running trials may go on after the first Ctrl-C; the second ends them at once")
+	f.StringVar(&o.listen, "listen", "", "`host:port` where the embedded queue also listens, without a password, for workers and clients of your own; port 0 takes a free one (default no port)")
+	f.IntVar(&o.maxTasks, "max-tasks", 20, aggregatecmd.MaxTasksHelp)
+	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table, one for each run")
+	o.vars.Register(cmd)
+}
+
 func (o options) check() error {
-	if o.slots < 1 {
-		return fmt.Errorf("--slots %d: want 1 or more", o.slots)
+	if o.slots < 1 || o.slots > app.MaxSlots {
+		return fmt.Errorf("--slots %d: want 1 to %d", o.slots, app.MaxSlots)
 	}
 	if o.drain < 0 {
 		return fmt.Errorf("--drain-timeout %s: want 0s or more", o.drain)

@@ -15,19 +15,14 @@ import (
 	"github.com/tidemill/tidemill/queue"
 )
 
-// submit enqueues what is open of every run. Workers begin with the first run while the
+// submitAll enqueues what is open of every run. Workers begin with the first run while the
 // others follow.
-func (s *session) submit(ctx context.Context) error {
-	namer := naming.Namer{RunID: s.runID, Unfinished: s.store, Now: time.Now()}
+func (s *session) submitAll(ctx context.Context) error {
+	namer := naming.Namer{RunID: s.runID, Store: s.store, Continue: true, Now: time.Now()}
 	for _, drafts := range s.drafts {
-		names, err := namer.File(ctx, drafts)
+		err := namer.Submit(ctx, drafts, func(d *producer.Draft, o producer.Options) error { return s.submitOne(ctx, d, o) })
 		if err != nil {
 			return err
-		}
-		for i, d := range drafts {
-			if err := s.submitOne(ctx, d, names[i]); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

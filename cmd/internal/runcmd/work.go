@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/live"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/worker"
@@ -28,11 +29,13 @@ func (s *session) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stopServing, err := s.dir.Serve(s.tracker.Snapshot)
+	shown := &live.Server{Find: w.Attempt}
+	stopServing, err := s.dir.Serve(s.tracker.Snapshot, shown.Routes()...)
 	if err != nil {
 		// Clients can still read the store.
 		s.log.Warn().Err(err).Msg("no clients can ask this process what is running")
 	} else {
+		defer shown.Wait()
 		defer stopServing()
 	}
 	if s.listens != "" {
@@ -50,6 +53,9 @@ func (s *session) work(ctx context.Context) error {
 		err = s.await(ctx)
 	}
 	stop(errDone)
+	if _, ok := errors.AsType[broken](err); ok {
+		w.Hurry()
+	}
 	wg.Wait()
 	if err != nil && ctx.Err() != nil {
 		if workErr != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -77,5 +78,39 @@ func TestAdmission(t *testing.T) {
 		if refused && unsupported.Value != string(policy) {
 			t.Errorf("%s: the error names %q", policy, unsupported.Value)
 		}
+	}
+}
+
+// What somebody kept is theirs until it expires, and then it is a leftover.
+func TestSweepLeavesWhatIsKept(t *testing.T) {
+	rts, err := New(Config{Dir: filepath.Join(t.TempDir(), "work"), StoreUUID: someStore}, "subprocess")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Close(rts)
+	rt := rts["subprocess"]
+	network := runtime.Network{Policy: runtime.FullInternet}
+	env, err := rt.Prepare(t.Context(), runtime.RunSpec{Run: "r", Store: someStore, Network: []runtime.Network{network}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, expires := range map[string]time.Time{"kept": time.Now().Add(time.Hour), "expired": time.Now().Add(-time.Second)} {
+		box, err := env.Open(t.Context(), runtime.Spec{
+			Name: name, Labels: runtime.Labels{Store: someStore, Trial: name, ExpiresAt: expires},
+			Network: map[runtime.Phase]runtime.Network{runtime.Agent: network},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := box.(runtime.Keeper).Keep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Sweep(t.Context(), rts, someStore, zerolog.Nop()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := rt.List(t.Context())
+	if err != nil || len(left) != 1 || left[0].Name != "kept" {
+		t.Errorf("left are %+v, %v; want what is kept and didn't expire", left, err)
 	}
 }

@@ -23,6 +23,10 @@ const Help = "store of results: a directory, or file:///PATH"
 
 // Open opens a store: a directory, also written as a file URL.
 func Open(_ context.Context, where string) (bundle.Store, error) {
+	return open(where, dirstore.Options{})
+}
+
+func open(where string, opts dirstore.Options) (bundle.Store, error) {
 	dir, ok := Directory(where)
 	if !ok {
 		return nil, app.Usage(unknownURL(where))
@@ -30,7 +34,7 @@ func Open(_ context.Context, where string) (bundle.Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, app.Usage(fmt.Errorf("store %s: is a file, want a directory", where))
 	}
-	return dirstore.Open(dir, dirstore.Options{})
+	return dirstore.Open(dir, opts)
 }
 
 // unknownURL says what is wrong with what names no store.
@@ -66,14 +70,25 @@ func OpenForWriting(ctx context.Context, where string) (bundle.Store, bundle.Sto
 	return s, rec, nil
 }
 
-// OpenExisting opens a store that was written to before. Reading makes nothing.
+// OpenExisting opens a store that was written to before, for reading: a full or
+// write-protected disk is no obstacle.
 func OpenExisting(ctx context.Context, where string) (bundle.Store, error) {
+	return openExisting(ctx, where, dirstore.Options{ReadOnly: true})
+}
+
+// OpenForReports opens a store that was written to before, to put reports beside what
+// is there.
+func OpenForReports(ctx context.Context, where string) (bundle.Store, error) {
+	return openExisting(ctx, where, dirstore.Options{})
+}
+
+func openExisting(ctx context.Context, where string, opts dirstore.Options) (bundle.Store, error) {
 	if path, ok := Directory(where); ok {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, app.Usage(app.Hint(fmt.Errorf("store %s: there is no such directory", where), elsewhere))
 		}
 	}
-	s, err := Open(ctx, where)
+	s, err := open(where, opts)
 	if err != nil {
 		return nil, err
 	}

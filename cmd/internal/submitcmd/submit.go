@@ -134,23 +134,20 @@ func (o options) connect(ctx context.Context, log zerolog.Logger) (*producer.Pro
 }
 
 func (o options) submit(ctx context.Context, p *producer.Producer, drafts [][]*producer.Draft, stdout io.Writer) error {
-	namer := naming.Namer{RunID: o.runID, Now: time.Now()}
+	namer := naming.Namer{RunID: o.runID, Store: p.Store, Now: time.Now()}
 	for _, ofFile := range drafts {
-		names, err := namer.File(ctx, ofFile)
-		if err != nil {
-			return err
-		}
-		for i, d := range ofFile {
-			sub, err := p.Submit(ctx, d, names[i])
+		err := namer.Submit(ctx, ofFile, func(d *producer.Draft, names producer.Options) error {
+			sub, err := p.Submit(ctx, d, names)
 			if _, ok := errors.AsType[*producer.PlanConflictError](err); ok {
 				return app.Usage(err)
 			}
 			if err != nil {
 				return err
 			}
-			if err := o.print(stdout, sub); err != nil {
-				return err
-			}
+			return o.print(stdout, sub)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/trials"
 	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/manifest"
 )
@@ -23,11 +24,13 @@ type options struct {
 
 // result is what validate prints for a run.
 type result struct {
-	File       string `json:"file"`
-	Name       string `json:"name"`
-	PlanDigest string `json:"plan_digest"`
-	Tasks      int    `json:"tasks"`
-	Trials     int    `json:"trials"`
+	File string `json:"file"`
+	Name string `json:"name"`
+	// Matrix has the values of one combination; absent without a matrix.
+	Matrix     map[string]string `json:"matrix,omitempty"`
+	PlanDigest string            `json:"plan_digest"`
+	Tasks      int               `json:"tasks"`
+	Trials     int               `json:"trials"`
 }
 
 // Command returns the validate command.
@@ -37,8 +40,8 @@ func Command() *cobra.Command {
 		Use:   "validate FILE...",
 		Short: "Check run files, their packs and every task, without running anything",
 		Long: `Validate reads run files as run and submit do, with every row of every dataset, and
-prints what they would run. What is wrong is named with file, line and entry, and with
-what would be right.
+prints what they would run, a line for each combination of a matrix. What is wrong is
+named with file, line and entry, and with what would be right.
 
 Whether this machine could run them is told on stderr and decides nothing: others may run
 them.
@@ -80,7 +83,11 @@ func (o options) execute(cmd *cobra.Command, paths []string) error {
 	}
 	var errs []error
 	for _, r := range results {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s, %s, %s\n", r.File, r.Name, app.Count(r.Tasks, "task"), app.Count(r.Trials, "trial"))
+		text := fmt.Sprintf("%s: ok: %s, %s, %s", r.File, r.Name, app.Count(r.Tasks, "task"), app.Count(r.Trials, "trial"))
+		if len(r.Matrix) > 0 {
+			text += ", " + trials.Values(r.Matrix)
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -97,6 +104,6 @@ func check(ctx context.Context, run *manifest.Run, load manifest.LoadOptions) (r
 	}
 	defer app.Closing(&err, d.Close)
 	return result{
-		File: run.File, Name: run.Name, PlanDigest: d.Plan.Digest, Tasks: d.Plan.Tasks, Trials: d.Plan.Trials,
+		File: run.File, Name: run.Name, Matrix: run.Values(), PlanDigest: d.Plan.Digest, Tasks: d.Plan.Tasks, Trials: d.Plan.Trials,
 	}, nil
 }

@@ -73,8 +73,8 @@ func (o options) execute(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.slots < 1 {
-		return app.Usage(fmt.Errorf("--slots %d: want 1 or more", o.slots))
+	if o.slots < 1 || o.slots > app.MaxSlots {
+		return app.Usage(fmt.Errorf("--slots %d: want 1 to %d", o.slots, app.MaxSlots))
 	}
 	if o.drain < 0 {
 		return app.Usage(fmt.Errorf("--drain-timeout %s: want 0s or more", o.drain))

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package showcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/live"
+	"github.com/tidemill/tidemill/cmd/internal/progress"
+	"github.com/tidemill/tidemill/cmd/internal/stores"
+	"github.com/tidemill/tidemill/cmd/internal/trials"
+)
+
+// description is a trial in detail.
+type description struct {
+	RunID      string            `json:"run_id"`
+	TaskID     string            `json:"task_id"`
+	TrialIndex int               `json:"trial_index"`
+	TrialID    string            `json:"trial_id"`
+	State      string            `json:"state"`
+	Epoch      int               `json:"epoch"` // the current one
+	Commit     *bundle.Commit    `json:"commit"`
+	Running    *progress.Running `json:"running"`
+	Attempts   []attempt         `json:"attempts"`
+	// Files are those of one attempt.
+	Files files `json:"files"`
+}
+
+// attempt is one of the trial's.
+type attempt struct {
+	Attempt  int             `json:"attempt"`
+	Epoch    int             `json:"epoch"`
+	Worker   string          `json:"worker"`
+	Began    time.Time       `json:"began_at"`
+	Ended    *time.Time      `json:"ended_at"`
+	Counts   bool            `json:"counts"`  // it was committed
+	Running  bool            `json:"running"` // as far as a process here says
+	Charged  bool            `json:"charged"`
+	Outcome  *bundle.Outcome `json:"outcome"`
+	Why      string          `json:"why,omitempty"`
+	Replaced bool            `json:"superseded,omitempty"`
+}
+
+type files struct {
+	Attempt int    `json:"attempt"`
+	Path    string `json:"path"` // a directory, or a URL
+	List    []file `json:"list"`
+}
+
+type file struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+}
+
+func (o options) gather(ctx context.Context, store bundle.Store, t trials.Trial) (*description, error) {
+	d := &description{
+		RunID: t.Run, TaskID: t.Row.TaskID, TrialIndex: t.Row.TrialIndex, TrialID: t.Row.TrialID,
+		State: string(t.State()), Epoch: t.Epoch, Commit: t.Commit, Attempts: []attempt{},
+	}
+	snapshot, err := live.Snapshot(ctx, o.store.Where())
+	if err != nil {
+		return nil, err
+	}
+	if snapshot != nil {
+		if i := slices.IndexFunc(snapshot.Running, func(r progress.Running) bool { return r.TrialID == d.TrialID }); i >= 0 {
+			d.Running, d.State = &snapshot.Running[i], "running"
+		}
+	}
+	keys := bundle.Keys{Run: t.Run}
+	all, err := bundle.ListAttempts(ctx, store, keys, t.Row.TrialID)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range all {
+		d.Attempts = append(d.Attempts, d.attempt(a))
+	}
+	number := cmp.Or(o.attempt, t.Counted())
+	if o.attempt != 0 && !slices.ContainsFunc(d.Attempts, func(a attempt) bool { return a.Attempt == o.attempt }) {
+		return nil, app.Usage(app.Hint(fmt.Errorf("--attempt %d: the trial has %s", o.attempt, app.Count(len(all), "attempt")),
+			"tidemill show %s without --attempt lists them", d.TrialID[:12]))
+	}
+	if number == 0 {
+		d.Files.List = []file{}
+		return d, nil
+	}
+	prefix := keys.AttemptFiles(t.Row.TaskID, t.Row.TrialIndex, number)
+	d.Files = files{Attempt: number, Path: stores.Join(store.URL(), strings.TrimSuffix(prefix, "/")), List: []file{}}
+	for info, err := range store.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		d.Files.List = append(d.Files.List, file{strings.TrimPrefix(info.Key, prefix), info.Size})
+	}
+	slices.SortFunc(d.Files.List, func(a, b file) int { return cmp.Compare(a.Path, b.Path) })
+	return d, nil
+}
+
+func (d *description) attempt(a bundle.Attempt) attempt {
+	out := attempt{
+		Attempt: a.Claim.Attempt, Epoch: a.Claim.Epoch, Worker: a.Claim.Worker, Began: a.Claim.At,
+		Counts:  d.Commit != nil && d.Commit.Attempt == a.Claim.Attempt,
+		Running: d.Running != nil && d.Running.Attempt == a.Claim.Attempt,
+	}
+	if a.End != nil {
+		out.Ended, out.Charged, out.Outcome = &a.End.At, a.End.Charged, &a.End.Outcome
+		out.Why, out.Replaced = a.End.Why, a.End.Superseded
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nest
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// Conditions that callers branch on.
+var (
+	// ErrNoHook: this program doesn't call Main, so it can't be its own warden.
+	ErrNoHook = errors.New("this program doesn't call nest.Main first thing in main, so it can't keep nests")
+	// ErrUnsupported: this system has no namespaces, or older ones than are needed.
+	ErrUnsupported = errors.New("this system can't keep nests")
+	// ErrLost: the nest, or its warden, is dead.
+	ErrLost = errors.New("nest lost")
+	// ErrClosed: the nest, or its warden, was closed.
+	ErrClosed = errors.New("nest closed")
+)
+
+// LimitError refuses a limit that can't be enforced on this machine.
+type LimitError struct {
+	Limit  string // memory, pids, disk
+	Reason string
+}
+
+func (e *LimitError) Error() string { return fmt.Sprintf("no limit of %s: %s", e.Limit, e.Reason) }
+
+// StartError says that a command could not be started: it, or its directory, is
+// missing or can't be used.
+type StartError struct {
+	Name string // of the program
+	Err  error
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("start %q: %v", e.Name, e.Err) }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// wireError is an error on its way from the warden to the worker.
+type wireError struct {
+	Kind   string        `json:",omitempty"`
+	Name   string        `json:",omitempty"` // of the program, or the limit
+	Text   string        `json:",omitempty"`
+	Number syscall.Errno `json:",omitempty"`
+}
+
+const (
+	kindStart = "start"
+	kindLost  = "lost"
+	kindLimit = "limit"
+)
+
+func (e *wireError) Error() string { return e.Text }
+
+func (e *wireError) Unwrap() error {
+	if e.Number == 0 {
+		return nil
+	}
+	return e.Number
+}
+
+func toWire(err error) *wireError {
+	if err == nil {
+		return nil
+	}
+	w := &wireError{Text: err.Error()}
+	errors.As(err, &w.Number)
+	var start *StartError
+	var limit *LimitError
+	switch {
+	case errors.As(err, &start):
+		w.Kind, w.Name, w.Text = kindStart, start.Name, start.Err.Error()
+	case errors.As(err, &limit):
+		w.Kind, w.Name, w.Text = kindLimit, limit.Limit, limit.Reason
+	case errors.Is(err, ErrLost):
+		w.Kind = kindLost
+	}
+	return w
+}
+
+func fromWire(w *wireError) error {
+	if w == nil {
+		return nil
+	}
+	switch w.Kind {
+	case kindStart:
+		return &StartError{Name: w.Name, Err: &wireError{Text: w.Text, Number: w.Number}}
+	case kindLimit:
+		return &LimitError{Limit: w.Name, Reason: w.Text}
+	case kindLost:
+		return fmt.Errorf("%w: %s", ErrLost, w.Text)
+	}
+	return w
+}

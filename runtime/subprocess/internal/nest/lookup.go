@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// LookUp finds a program as a shell in dir would. The standard library's LookPath uses
+// the process's own PATH and directory.
+func LookUp(name, path, dir string) (string, error) {
+	if name == "" {
+		return "", errors.New("the program's name is empty")
+	}
+	if strings.Contains(name, "/") {
+		return name, nil // execve says what is wrong with it
+	}
+	found := fmt.Errorf("not found in PATH %q: %w", path, unix.ENOENT)
+	for _, elem := range filepath.SplitList(path) {
+		file := filepath.Join(elem, name)
+		if !filepath.IsAbs(elem) { // an empty one is the current directory
+			file = filepath.Join(dir, file)
+		}
+		info, err := os.Stat(file)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if unix.Access(file, unix.X_OK) == nil {
+			return file, nil
+		}
+		found = fmt.Errorf("%s: %w", file, unix.EACCES)
+	}
+	return "", found
+}
