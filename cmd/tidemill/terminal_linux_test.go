@@ -75,7 +75,7 @@ func TestOnATerminal(t *testing.T) {
 		t.Parallel()
 		text := onTerminal(t, 0, nil, "run", "--run-id", "mine", quickstart)
 		for _, want := range []string{
-			"run mine: 8 tasks, 24 trials", erase + "░", " 0/24  ", green + "passed ", red + "failed ",
+			"run mine: 8 tasks, 24 trials", erase + "█", "/24  ", green + "passed ", red + "failed ",
 			green + "count-words", "overall  n 24",
 		} {
 			if !strings.Contains(text, want) {
@@ -105,4 +105,45 @@ func TestOnATerminal(t *testing.T) {
 			t.Errorf("no %q in %q", want, text)
 		}
 	})
+}
+
+// Watching draws over what was drawn, and a log has colours and nothing that the agent
+// chose.
+func TestLookingOnATerminal(t *testing.T) {
+	quickstart := filepath.Join(testenv.Root(t), "examples", "quickstart", "run.yaml")
+	data := filepath.Join(t.TempDir(), "results")
+	if out, err := exec.CommandContext(t.Context(), "tidemill", "run", "--data", data, "--run-id", "mine", quickstart).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"status --watch": {
+			[]string{"status", "--watch", "--data", data},
+			[]string{"\r\x1b[2Krun       mine", "\r\x1b[2Kstate     complete", "████ 24/24  ", "\x1b[32mpassed 12\x1b[0m", "\x1b[J"},
+		},
+		"ls": {
+			[]string{"ls", "mine", "--data", data},
+			[]string{"\x1b[32mpassed  \x1b[0m", "\x1b[31mfailed  \x1b[0m"},
+		},
+		"logs": {
+			[]string{"logs", "fizzbuzz#0", "--data", data},
+			[]string{"\x1b[1magent:\x1b[0m", "\x1b[2m    0."},
+		},
+		"debug": {
+			[]string{"debug", quickstart, "fizzbuzz"},
+			[]string{"\x1b[1magent:\x1b[0m", "teardown  ", "tidemill-debug/runs/quickstart-"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := onTerminal(t, 0, nil, c.args...)
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("no %q in:\n%q", want, text)
+				}
+			}
+		})
+	}
 }

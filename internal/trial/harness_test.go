@@ -103,6 +103,9 @@ func (j *job) run(t *testing.T, ctx context.Context) result {
 	began := time.Now()
 	res := result{Report: trial.Run(ctx, j.Config)}
 	took := time.Since(began)
+	if e := j.Earlier; e != nil { // whose times count here
+		took += time.Duration(e.Commit.Metrics.LatencyTotalS.Millis()) * time.Millisecond
+	}
 	look := j.provider.Left
 	if j.left != nil {
 		look = j.left

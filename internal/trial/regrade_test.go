@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/trial"
@@ -125,12 +126,19 @@ func TestRegradeKeepsHowTheAgentEnded(t *testing.T) {
 		"done, grader crashed":     {argv("write out.txt hello"), argv("exit 3"), trial.Graded, "agent_done"},
 		"own word, grader crashed": {argv(`write agent/status.json {"termination_reason": "stuck_detected"}`), argv("exit 3"), trial.Graded, "stuck_detected"},
 		"exhausted":                {argv("oom"), argv("write verifier/reward.txt 0"), trial.Exhausted, "resource_exhausted"},
+		"timed out":                {argv("hold"), argv("write verifier/reward.txt 0"), trial.AgentTimedOut, "timeout"},
+		"timed out, crashed":       {argv("hold"), argv("exit 3"), trial.AgentTimedOut, "timeout"},
 		"exhausted, crashed":       {argv("oom"), argv("exit 3"), trial.Exhausted, "resource_exhausted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newRegradable(t)
 			j.agent(c.agent...)
 			j.grader(c.grader...)
+			if c.want == trial.AgentTimedOut {
+				j.Run.Run.Agent.Timeout = manifest.Duration(7 * time.Minute)
+				j.agent("signal late", "hold")
+				j.passes(t, 7*time.Minute, "late")
+			}
 			first := j.run(t, t.Context())
 			if why := trial.OutcomeRegradable(first.Outcome); why != "" {
 				t.Fatalf("%+v: %s", first.Outcome, why)
@@ -222,6 +230,7 @@ func TestFilesRegradable(t *testing.T) {
 		"a name held a secret":      {list(`{"path":"artifacts/workdir/[redacted]","source":"workdir/[redacted]","bytes":5}`, "", 0), index(5), "held a secret"},
 		"too large":                 {list("", `{"path":"workdir/b","bytes":9,"reason":"larger"}`, 1), nil, "workdir/b was not collected: larger"},
 		"the grader's was left out": {list("", `{"path":"logs/verifier/b","bytes":9,"reason":"larger"}`, 1), nil, ""},
+		"a pattern found nothing":   {list("", `{"path":"workdir/*.log","reason":"no file matches"}`, 1), nil, ""},
 		"more than is listed":       {list("", "", 3), nil, "3 files were not collected"},
 		"nonsense":                  {[]byte("?"), nil, "can't be read"},
 	} {

@@ -4,7 +4,9 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -108,7 +110,12 @@ const maxConfig = 1 << 20
 
 // readSmall reads a regular file that is not too large to be one that a person wrote.
 func readSmall(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a fifo must not block
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, err
@@ -117,5 +124,5 @@ func readSmall(path string) ([]byte, error) {
 	case info.Size() > maxConfig:
 		return nil, fmt.Errorf("%s has %d bytes, want at most %d", path, info.Size(), maxConfig)
 	}
-	return os.ReadFile(path)
+	return io.ReadAll(io.LimitReader(f, maxConfig))
 }

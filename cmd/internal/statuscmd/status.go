@@ -31,8 +31,9 @@ func Command() *cobra.Command {
 		Use:   "status [RUN]",
 		Short: "Show how far runs are",
 		Long: `Status lists the runs of a store, newest first, or tells about one of them: trials by
-outcome, and what is running now. The group of a matrix lists its runs. It only reads, and may be used while a run goes on; a
-process that works the data directory is asked over its socket.
+outcome, and what is running now. The group of a matrix lists its runs. It only reads, and
+may be used while a run goes on; a process that works the data directory is asked over its
+socket.
 
 With --watch it goes on telling about a run, the newest if none is named, until every
 trial is done: drawn anew on a terminal, and as a JSON line for each change elsewhere.
