@@ -40,6 +40,10 @@ run: ## Run the quickstart, or RUN_FILE=…, on this machine; results under resu
 build: ## Build the four binaries into bin/
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
+.PHONY: man
+man: ## Write the man pages into man/
+	$(GO) test ./cmd/tidemill -count=1 -run '^TestManPages$$' -args -man '$(abspath man)'
+
 ##@ Work on it
 
 .PHONY: test
@@ -128,7 +132,7 @@ humaneval: ## Run all of HumanEval with the oracle and with nop; needs HUMANEVAL
 
 .PHONY: clean
 clean: ## Remove what was built; results/ stays
-	rm -rf bin .bin
+	rm -rf bin .bin man
 	$(GO) clean -testcache
 
 # The linters are pinned in tools/go.mod, a module of their own, so that the product's

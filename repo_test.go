@@ -42,7 +42,7 @@ func repository(t *testing.T) []file {
 		p = filepath.ToSlash(p)
 		if d.IsDir() {
 			hidden := strings.HasPrefix(d.Name(), ".") && p != "." && p != ".ci"
-			if hidden || p == "bin" || p == "results" || p == "tidemill-work" {
+			if hidden || p == "bin" || p == "results" || p == "tidemill-work" || p == "tidemill-debug" || p == "man" {
 				return filepath.SkipDir
 			}
 			return nil

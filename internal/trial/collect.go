@@ -21,6 +21,9 @@ const (
 	defaultArtifactBytes = 100 << 20
 	defaultArtifacts     = 1000
 	collectTimeout       = 5 * time.Minute
+	// graderBytes and graderEntries are the room for the grader's own files.
+	graderBytes   = 10 << 20
+	graderEntries = 100
 	// lateCollect is what evidence of a stopped attempt is worth.
 	lateCollect = 30 * time.Second
 )
@@ -37,18 +40,7 @@ func (a *attempt) collectStep(ctx context.Context) *failure {
 		if a.Earlier == nil { // whose numbers stand
 			a.readReports(ctx)
 		}
-		// The grader's files first: an agent that floods the log directories must not take
-		// the room from what explains its score.
-		verdict := string(runtime.Verdict)
-		if err := a.collectFrom(ctx, runtime.Logs, verdict, a.takeLog); err != nil {
-			return err
-		}
-		return a.collectFrom(ctx, runtime.Logs, ".", func(name string) string {
-			if strings.HasPrefix(name, verdict+"/") {
-				return ""
-			}
-			return a.takeLog(name)
-		})
+		return a.collectFrom(ctx, runtime.Logs, ".", a.takeLog)
 	})
 }
 
@@ -105,6 +97,9 @@ func (a *attempt) collect(ctx context.Context, do func(context.Context) error) *
 func (a *attempt) collectFrom(ctx context.Context, p runtime.Place, root string, take func(string) string) error {
 	// 0 would be no limit.
 	limit := max(a.room.Bytes, 1)
+	if p == runtime.Logs {
+		limit = max(limit, a.graderRoom.Bytes)
+	}
 	c, err := a.box.CopyOut(ctx, p, root, runtime.CopyLimits{FileBytes: limit})
 	if errors.Is(err, runtime.ErrNotExist) {
 		return nil
@@ -150,18 +145,29 @@ func (a *attempt) collectFrom(ctx context.Context, p runtime.Place, root string,
 	return nil
 }
 
+// roomFor returns the limits that a file counts against. What the grader leaves beside its
+// verdict has room of its own: an agent that floods the log directories must not crowd
+// out what explains its score.
+func (a *attempt) roomFor(p runtime.Place, name string) *runtime.CopyLimits {
+	if p == runtime.Logs && strings.HasPrefix(name, string(runtime.Verdict)+"/") {
+		return &a.graderRoom
+	}
+	return &a.room
+}
+
 // keep writes a file into the bundle, or says why it doesn't.
 func (a *attempt) keep(p runtime.Place, name, dest string, hdr *tar.Header, r io.Reader) error {
+	room := a.roomFor(p, name)
 	switch {
 	case dest == "":
 		return nil
 	case hdr.Typeflag != tar.TypeReg:
 		a.skip(p, name, hdr.Size, "symlink to "+hdr.Linkname)
 		return nil
-	case a.room.Entries <= 0:
+	case room.Entries <= 0:
 		a.skip(p, name, hdr.Size, "more files than capture.max_artifacts")
 		return nil
-	case hdr.Size > a.room.Bytes:
+	case hdr.Size > room.Bytes:
 		a.skip(p, name, hdr.Size, reasonNoRoom)
 		return nil
 	}
@@ -175,8 +181,8 @@ func (a *attempt) keep(p runtime.Place, name, dest string, hdr *tar.Header, r io
 		a.skip(p, name, hdr.Size, fmt.Sprintf("cut off after %d bytes: %v", n, err))
 		return err
 	}
-	a.room.Entries--
-	a.room.Bytes -= n
+	room.Entries--
+	room.Bytes -= n
 	a.artifacts.Kept = append(a.artifacts.Kept, artifact{Path: dest, Source: a.source(p, name), Bytes: n, Executable: hdr.Mode&0o111 != 0})
 	return nil
 }

@@ -181,6 +181,19 @@ func TestCollectionLimits(t *testing.T) {
 	}
 }
 
+// An agent that fills the log directories takes no room from the grader's files.
+func TestGraderFilesHaveRoomOfTheirOwn(t *testing.T) {
+	j := newJob(t)
+	j.Run.Run.Capture.MaxArtifactBytes, j.Run.Run.Capture.MaxArtifacts = 10, 2
+	j.agent("write out.txt hello", "write agent/a 1", "write agent/b 1", "write agent/c 1")
+	j.grader("judge out.txt hello", "write verifier/report.txt because-it-is-so")
+	got := j.run(t, t.Context())
+	equal(t, "kept", map[string]string{"logs/agent/a": "1", "logs/agent/b": "1", "logs/verifier/report.txt": "because-it-is-so"}, got.kept())
+	if l := got.listed(t); len(l.Skipped) != 1 || l.Skipped[0].Path != "logs/agent/c" {
+		t.Errorf("skipped %+v", l.Skipped)
+	}
+}
+
 // The sandbox dies while its evidence is collected: that is trouble of ours.
 func TestLostInCollection(t *testing.T) {
 	j := newJob(t)

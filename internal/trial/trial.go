@@ -36,18 +36,19 @@ type attempt struct {
 	number  int             // of the step, from 0
 	used    map[string]bool // files of the step's logs whose content is in a record
 
-	metrics   bundle.Metrics
-	grade     bundle.Grade
-	agent     agentEnd
-	usage     *agentUsage // over all steps, nil when nothing is known
-	evidence  runtime.Evidence
-	messages  []message
-	artifacts artifactList
-	room      runtime.CopyLimits // what is left of the limits of collection
-	flags     []string
-	carried   *carriedTrajectory // of Earlier, once it is read
-	agentLog  *logFile
-	gradeLog  *logFile
+	metrics    bundle.Metrics
+	grade      bundle.Grade
+	agent      agentEnd
+	usage      *agentUsage // over all steps, nil when nothing is known
+	evidence   runtime.Evidence
+	messages   []message
+	artifacts  artifactList
+	room       runtime.CopyLimits // what is left of the limits of collection
+	graderRoom runtime.CopyLimits // the same for the grader's own files
+	flags      []string
+	carried    *carriedTrajectory // of Earlier, once it is read
+	agentLog   *logFile
+	gradeLog   *logFile
 }
 
 // Run runs one attempt. It returns when the sandbox is gone and the bundle's files are
@@ -97,6 +98,7 @@ func newAttempt(cfg Config) *attempt {
 	capture := cfg.Run.Run.Capture
 	a.room.Bytes = cmp.Or(int64(capture.MaxArtifactBytes), defaultArtifactBytes)
 	a.room.Entries = cmp.Or(capture.MaxArtifacts, defaultArtifacts)
+	a.graderRoom = runtime.CopyLimits{Bytes: graderBytes, Entries: graderEntries}
 	return a
 }
 

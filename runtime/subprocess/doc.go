@@ -13,6 +13,7 @@
 //	<root>/<name>            the workdir; its base name is the sandbox's name
 //	<root>/<name>@side/      everything else of the sandbox
 //	    owner.json           whose it is: store, labels, nonce, proof of the workdir
+//	    kept.json            that it was left on purpose, and how to go on with it
 //	    tmp/                 TMPDIR of the commands
 //	    logs/{agent,verifier,artifacts}/  tests/  solution/  input/
 //	<root>/<name>@new-<nonce>/   a sandbox in the making
