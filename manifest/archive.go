@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -48,11 +49,16 @@ func (o ArchiveOptions) withDefaults() ArchiveOptions {
 // left out. A symlink must stay inside the directory; that and anything but files,
 // directories and symlinks is refused by name.
 func Archive(ctx context.Context, dir string, w io.Writer, o ArchiveOptions) (string, error) {
-	entries, err := scanTree(ctx, dir, o.withDefaults(), nil)
+	// The directory itself may be named by a link; inside it none is followed.
+	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", fmt.Errorf("archive %s: %w", dir, err)
 	}
-	sum, err := writeArchive(ctx, dir, entries, w)
+	entries, err := scanTree(ctx, real, o.withDefaults(), nil)
+	if err != nil {
+		return "", fmt.Errorf("archive %s: %w", dir, err)
+	}
+	sum, err := writeArchive(ctx, real, entries, w)
 	if err != nil {
 		return "", fmt.Errorf("archive %s: %w", dir, err)
 	}

@@ -47,6 +47,9 @@ func OpenPack(dir string, o LoadOptions) (*Pack, error) {
 	if text, fix := notPack(abs); text != "" {
 		return nil, Problems{{File: dir, Text: text, Fix: fix}}
 	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return nil, fmt.Errorf("pack %s: %w", dir, err)
+	}
 	p := &Pack{Dir: abs, file: filepath.Join(dir, packFileName), idsInMemory: idsInMemory}
 	data, err := readSmall(filepath.Join(abs, packFileName))
 	if err != nil {

@@ -78,6 +78,9 @@ func (p *Pack) rowID(fields map[string]json.RawMessage) (string, error) {
 	switch {
 	case id == "":
 		return "", &fieldError{name, "the id is empty", "give each row an id"}
+	case strings.ContainsRune(id, 0):
+		// It is a variable of every program's environment, which can't hold one.
+		return "", &fieldError{name, "the id has a NUL character in it", "leave it out"}
 	case keyLength(id) > maxID:
 		return "", &fieldError{
 			name, fmt.Sprintf("the id takes %d bytes in the store's keys", keyLength(id)),

@@ -66,6 +66,10 @@ func TestTasks(t *testing.T) {
 			[]string{"rows.jsonl:1: id: the id takes 201 bytes in the store's keys; use 200 at most; bytes outside A-Z a-z 0-9 . _ - count three each"},
 		},
 		{
+			"NUL in the id", `{"id":"a\u0000b","prompt":""}`, nil,
+			[]string{"rows.jsonl:1: id: the id has a NUL character in it; leave it out"},
+		},
+		{
 			"invalid UTF-8", ab + "{\"id\":\"\xff\",\"prompt\":\"\"}\n",
 			[]string{"a", "b"},
 			[]string{"rows.jsonl:3: the row is not valid UTF-8; convert the file to UTF-8"},
