@@ -51,7 +51,7 @@ stays as the command left it; one command at a time can be in it.
   tidemill exec --data tidemill-debug 3f2a9c1e -- sh`,
 		Args: app.Args(func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 || cmd.ArgsLenAtDash() != 1 {
-				return errors.New("want a trial, two dashes and a command: exec TRIAL -- COMMAND...")
+				return errors.New("want a trial, two dashes and a command, as in exec TRIAL -- ls -l")
 			}
 			return nil
 		}),

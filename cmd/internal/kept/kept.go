@@ -86,6 +86,12 @@ func Open(ctx context.Context, store bundle.Store, where string) (_ *List, err e
 			}
 		}
 	}
+	for _, n := range notes { // of what was swept nobody needs to know any more
+		gone := !slices.ContainsFunc(l.Sandboxes, func(s Sandbox) bool { return s.Handle == n.Handle })
+		if gone && time.Now().After(n.ExpiresAt) {
+			_ = os.Remove(notePath(dir, n.TrialID))
+		}
+	}
 	slices.SortFunc(l.Sandboxes, func(a, b Sandbox) int { return b.ExpiresAt.Compare(a.ExpiresAt) })
 	return l, nil
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/tidemill/tidemill/cmd/internal/local"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
@@ -126,25 +127,60 @@ func Exec(ctx context.Context, where, trialID string, spec Spec, stdin io.Reader
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	go send(stdin, &framer{w: conn}) // nothing can end a Read of somebody's stdin
-	exit, err := receive(conn, stdout, stderr)
+	s := newSender(conn)
+	go s.send(stdin) // nothing can end a Read of somebody's stdin
+	defer s.stop()
+	exit, err := receive(conn, s, stdout, stderr)
 	if err != nil && ctx.Err() != nil {
 		return exit, context.Cause(ctx)
 	}
 	return exit, err
 }
 
-func send(stdin io.Reader, f *framer) {
-	if stdin != nil {
-		if _, err := io.Copy(stream{f, stdinData}, stdin); err != nil {
+// sender sends stdin as the program reads it.
+type sender struct {
+	f      framer
+	more   chan struct{} // holds one while a frame may be sent
+	ended  chan struct{}
+	ending sync.Once
+}
+
+func newSender(w io.Writer) *sender {
+	s := &sender{f: framer{w: w}, more: make(chan struct{}, 1), ended: make(chan struct{})}
+	s.allow()
+	return s
+}
+
+func (s *sender) allow() {
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+func (s *sender) stop() { s.ending.Do(func() { close(s.ended) }) }
+
+func (s *sender) send(stdin io.Reader) {
+	buf := make([]byte, maxFrame)
+	for err := error(nil); stdin != nil && err == nil; {
+		var n int
+		if n, err = stdin.Read(buf); n == 0 {
+			continue
+		}
+		select {
+		case <-s.more:
+		case <-s.ended:
+			return
+		}
+		if s.f.write(stdinData, buf[:n]) != nil {
 			return // the command has ended
 		}
 	}
-	_ = f.write(stdinEnd, nil) // likewise
+	_ = s.f.write(stdinEnd, nil) // likewise
 }
 
 // receive writes a command's output until it ends.
-func receive(r io.Reader, stdout, stderr io.Writer) (runtime.Exit, error) {
+func receive(r io.Reader, s *sender, stdout, stderr io.Writer) (runtime.Exit, error) {
 	in := bufio.NewReaderSize(r, maxFrame)
 	for {
 		kind, body, err := readFrame(in)
@@ -152,6 +188,8 @@ func receive(r io.Reader, stdout, stderr io.Writer) (runtime.Exit, error) {
 			return runtime.Exit{}, fmt.Errorf("the process that runs the trial ended the connection: %w", err)
 		}
 		switch kind {
+		case stdinMore:
+			s.allow()
 		case stdoutData:
 			_, err = stdout.Write(body)
 		case stderrData:

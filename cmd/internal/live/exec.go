@@ -62,12 +62,18 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, a *worker.Attempt)
 func serve(ctx context.Context, in io.Reader, conn io.WriteCloser, run func(context.Context, runtime.Command) (runtime.Exit, error), spec Spec) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stdin, feed := io.Pipe()
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		cancel(feedFrom(in, feed))
-	})
 	out := &framer{w: conn}
+	stdin, feed := io.Pipe()
+	taken := make(chan []byte, 1) // what a client may send ahead
+	var streams sync.WaitGroup
+	streams.Go(func() { cancel(takeFrom(in, taken)) })
+	streams.Go(func() {
+		defer feed.Close()
+		for body := range taken {
+			_, _ = feed.Write(body) // a program may end before it has read all of it
+			_ = out.write(stdinMore, nil)
+		}
+	})
 	exit, err := run(ctx, runtime.Command{
 		Argv: spec.Argv, Dir: spec.Dir, Service: spec.Service,
 		Stdin: stdin, Stdout: stream{out, stdoutData}, Stderr: stream{out, stderrData},
@@ -75,21 +81,33 @@ func serve(ctx context.Context, in io.Reader, conn io.WriteCloser, run func(cont
 	_ = stdin.Close()
 	_ = out.end(endingOf(exit, err)) // who isn't there any more doesn't ask
 	_ = conn.Close()                 // ends the reading
-	reading.Wait()
+	streams.Wait()
 }
 
-// feedFrom passes a client's frames on as stdin, until the client goes. It returns why.
-func feedFrom(in io.Reader, feed *io.PipeWriter) error {
-	defer feed.Close()
+// takeFrom takes a client's frames of stdin until the client goes, and returns why.
+func takeFrom(in io.Reader, taken chan<- []byte) error {
+	open := true
+	end := func() {
+		if open {
+			close(taken)
+		}
+		open = false
+	}
+	defer end()
 	for {
 		kind, body, err := readFrame(in)
-		switch {
-		case err != nil:
+		if err != nil {
 			return errClientGone
+		}
+		switch {
 		case kind == stdinEnd:
-			_ = feed.Close()
-		case kind == stdinData:
-			_, _ = feed.Write(body) // a program may not read all of it
+			end()
+		case kind == stdinData && open:
+			select {
+			case taken <- body:
+			default:
+				return errors.New("the client sends more than it was asked for")
+			}
 		}
 	}
 }

@@ -15,6 +15,10 @@ import (
 
 // A command's streams share one connection. Each frame is a byte that says what it is,
 // the length of what follows in four bytes, the first the highest, and the bytes.
+//
+// The client sends one frame of stdin, and the next when the program has read that one:
+// so the connection is always read, and a client that goes is noticed although the
+// program reads nothing.
 
 // frameKind says what a frame is.
 type frameKind byte
@@ -22,6 +26,7 @@ type frameKind byte
 const (
 	stdinData  frameKind = 'i' // from the client
 	stdinEnd   frameKind = 'c' // from the client: there is no more
+	stdinMore  frameKind = 'r' // to the client: the program took what there was
 	stdoutData frameKind = 'o'
 	stderrData frameKind = 'e'
 	exitFrame  frameKind = 'x' // the last one: an ending, as JSON

@@ -36,12 +36,14 @@ func over(ctx context.Context, t *testing.T, run command, stdin io.Reader) (exit
 	}()
 	defer context.AfterFunc(ctx, func() { client.Close() })()
 	sent := make(chan struct{})
+	s := newSender(client)
 	go func() {
 		defer close(sent)
-		send(stdin, &framer{w: client})
+		s.send(stdin)
 	}()
 	var o, e bytes.Buffer
-	exit, err = receive(client, &o, &e)
+	exit, err = receive(client, s, &o, &e)
+	s.stop()
 	client.Close()
 	<-served
 	<-sent
@@ -94,18 +96,21 @@ func TestExecWithoutAnExitCode(t *testing.T) {
 	}
 }
 
-// A client that goes takes its command along.
+// A client that goes takes its command along, also one that reads nothing of what it is
+// sent.
 func TestExecEndsWithItsClient(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var why error
-	_, _, _, err := over(ctx, t, func(run context.Context, _ runtime.Command) (runtime.Exit, error) {
-		cancel()
-		<-run.Done()
-		why = context.Cause(run)
-		return runtime.Exit{}, why
-	}, nil)
-	if err == nil || !errors.Is(why, errClientGone) {
-		t.Errorf("client %v, command %v; want %v", err, why, errClientGone)
+	for name, stdin := range map[string]io.Reader{"no stdin": nil, "stdin that isn't read": strings.NewReader(strings.Repeat("x", 5*maxFrame))} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var why error
+		_, _, _, err := over(ctx, t, func(run context.Context, _ runtime.Command) (runtime.Exit, error) {
+			cancel()
+			<-run.Done()
+			why = context.Cause(run)
+			return runtime.Exit{}, why
+		}, stdin)
+		if err == nil || !errors.Is(why, errClientGone) {
+			t.Errorf("%s: client %v, command %v; want %v", name, err, why, errClientGone)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/runtimes"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
+	"github.com/tidemill/tidemill/cmd/internal/trials"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/dispatch"
 	"github.com/tidemill/tidemill/internal/producer"
@@ -54,7 +55,7 @@ an interruption or a crash, give the same command again: it goes on with what is
 ` + app.ExitHelp("every trial of the run is scored", "finished, and the run has trials without a score", "interrupted; give the same command again to go on"),
 		Example: `  tidemill regrade nightly-7 --pack ./packs/corrected
   tidemill regrade nightly-7 --failed --task 'HumanEval/*'
-  tidemill regrade nightly-7 --trial 10e6394858246a5d`,
+  tidemill regrade nightly-7 --trial 10e6394858246a5d --trial roman#2`,
 		Args: app.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -65,7 +66,7 @@ an interruption or a crash, give the same command again: it goes on with what is
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.tasks, "task", nil, "`GLOB` over task ids; may be given again")
-	f.StringArrayVar(&o.trials, "trial", nil, "`ID` of a trial, or its beginning; may be given again")
+	f.StringArrayVar(&o.trials, "trial", nil, "`TRIAL`: its id, the beginning of that, or TASK#INDEX; may be given again")
 	f.BoolVar(&o.failed, "failed", false, "only trials that are scored and not passed")
 	f.BoolVar(&o.unscored, "unscored", false, "only trials that ended without a score")
 	f.BoolVar(&o.all, "all", false, "trials of any outcome, as without any of these")
@@ -141,6 +142,15 @@ func (o *regradeOptions) find(ctx context.Context, runID string) (rec manifest.R
 	rec, err = dispatch.LoadRun(ctx, store, runID)
 	if _, ok := errors.AsType[*dispatch.UnknownRunError](err); ok {
 		return rec, app.Usage(app.Hint(err, "tidemill status lists the runs of a store"))
+	}
+	for i, word := range o.trials {
+		if _, _, ok := trials.SplitName(word); !ok || err != nil {
+			continue // an id, or a part of one
+		}
+		var t trials.Trial
+		if t, err = trials.Find(ctx, store, runID+"/"+word); err == nil {
+			o.trials[i] = t.Row.TrialID
+		}
 	}
 	return rec, err
 }

@@ -108,6 +108,9 @@ func (d *description) result(r rows) {
 		}
 	}
 	r.add("reasons", "%s", g.Reasons)
+	if again := d.Commit.Regraded; again != nil {
+		r.add("regraded", "what attempt %d left, by the grader of pack %.12s", again.Attempt, again.Pack)
+	}
 	metrics(r, d.Commit.Metrics)
 }
 
