@@ -19,17 +19,27 @@
 // # Verbs: what is done with them
 //
 //	internal/producer     run file → plan in the store → jobs in the queue
-//	internal/worker       leases a job per free slot and keeps the lease alive
-//	internal/trial        one attempt from provisioning to commit
+//	internal/worker       leases a job per free slot, keeps the lease alive, commits
+//	internal/trial        one attempt from provisioning to a bundle on the local disk
 //	internal/aggregator   commits → aggregate.json
-//	internal/report       what people read of it
+//	internal/report       the numbers, and the table that a terminal shows
+//
+// and what verbs share:
+//
+//	internal/dispatch     what producers and workers agree on: job bodies, run.yaml
+//	internal/packcache    unpacked packs on a worker's disk
+//	internal/redact       secret values out of whatever is stored
+//	internal/flight       a thing made once for all who want it at the same time
+//	internal/testenv      what tests need from outside
 //
 // A verb takes contracts and never names an implementation.
 //
 // # Commands
 //
 // cmd/tidemill is all of it in one binary; cmd/producer, cmd/worker and
-// cmd/aggregator are its parts for fleets. Only commands choose implementations.
+// cmd/aggregator are its parts for fleets. In cmd/internal each command is a package,
+// beside what they share. Only commands choose implementations: in runtimes, stores and
+// queues there, and runcmd for the embedded queue.
 //
 // Start with README.md, then ARCHITECTURE.md. The words are defined in
 // docs/glossary.md. The rules above are tests: repo_test.go and fences_test.go.

@@ -62,7 +62,7 @@ func DecodeRecord[T any](body []byte) (T, error) {
 // ReadRecord gets and decodes the record under a key.
 func ReadRecord[T any](ctx context.Context, s Store, key string) (T, error) {
 	var none T
-	body, err := readAll(ctx, s, key, maxRecord)
+	body, err := ReadObject(ctx, s, key, maxRecord)
 	if err != nil {
 		return none, err
 	}
@@ -92,8 +92,8 @@ func PutRecord(ctx context.Context, s Store, key string, record any) error {
 	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
 }
 
-// readAll gets a whole object of at most limit bytes.
-func readAll(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
+// ReadObject gets a whole object of at most limit bytes; a larger one is an error.
+func ReadObject(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
 	r, info, err := s.Get(ctx, key)
 	if err != nil {
 		return nil, err

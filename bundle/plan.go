@@ -100,7 +100,7 @@ func (w *PlanWriter) finishPart() error {
 
 // ReadPlanPart reads a part of a run's plan.
 func ReadPlanPart(ctx context.Context, s Store, keys Keys, part int) ([]PlanRow, error) {
-	body, err := readAll(ctx, s, keys.PlanPart(part), maxPartBytes)
+	body, err := ReadObject(ctx, s, keys.PlanPart(part), maxPartBytes)
 	if err != nil {
 		return nil, fmt.Errorf("plan part %d: %w", part, err)
 	}

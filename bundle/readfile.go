@@ -14,7 +14,7 @@ import (
 
 // ReadIndex reads the index of a bundle below a prefix.
 func ReadIndex(ctx context.Context, s Store, prefix string) (Index, error) {
-	body, err := readAll(ctx, s, prefix+IndexName, maxRecord)
+	body, err := ReadObject(ctx, s, prefix+IndexName, maxRecord)
 	if err != nil {
 		return Index{}, fmt.Errorf("bundle index: %w", err)
 	}

@@ -63,7 +63,7 @@ func selfTestRound(ctx context.Context, s Store) (winners int, err error) {
 	if err != nil || winners == 0 {
 		return winners, err
 	}
-	body, err := readAll(ctx, s, key, maxRecord)
+	body, err := ReadObject(ctx, s, key, maxRecord)
 	if err != nil {
 		return 0, err
 	}

@@ -24,7 +24,7 @@ func (e *MismatchError) Error() string { return fmt.Sprintf("bundle file %s: %s"
 // file with the right bytes, and no other. Compare the index's SHA256 with that of the
 // commit to know that it is the one that was committed.
 func Verify(ctx context.Context, s Store, prefix string) (Index, error) {
-	body, err := readAll(ctx, s, prefix+IndexName, maxRecord)
+	body, err := ReadObject(ctx, s, prefix+IndexName, maxRecord)
 	if err != nil {
 		return Index{}, fmt.Errorf("verify bundle: %w", err)
 	}

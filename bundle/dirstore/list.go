@@ -46,12 +46,17 @@ type walk struct {
 	yield  func(bundle.Info, error) bool
 }
 
-// dir walks a directory; key is what the keys in it begin with. One that is gone, or is
-// an object, holds nothing.
+// dir walks a directory; key is what the keys in it begin with.
 func (w walk) dir(path, key string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
+	return eachEntry(w.ctx, path, func(e fs.DirEntry) error { return w.entry(path, key, e) })
+}
+
+// eachEntry visits what is in a directory, until an error. One that is gone, or is a
+// file, has nothing in it.
+func eachEntry(ctx context.Context, path string, visit func(fs.DirEntry) error) error {
 	f, err := os.Open(path)
 	if absent(err) {
 		return nil
@@ -61,9 +66,12 @@ func (w walk) dir(path, key string) error {
 	}
 	defer f.Close()
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		entries, err := f.ReadDir(entriesAtOnce)
 		for _, e := range entries {
-			if err := w.entry(path, key, e); err != nil {
+			if err := visit(e); err != nil {
 				return err
 			}
 		}

@@ -6,9 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -37,34 +36,12 @@ func (s *Store) Dirs(ctx context.Context, prefix string) iter.Seq2[string, error
 // dirsIn yields the names in a directory; begun is what a long one began with in the
 // directories above.
 func (s *Store) dirsIn(ctx context.Context, path, prefix, begun string, yield func(string) bool) error {
-	f, err := os.Open(path)
-	if absent(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		entries, err := f.ReadDir(entriesAtOnce)
-		for _, e := range entries {
-			if !e.IsDir() || e.Name()[0] == '.' {
-				continue
-			}
-			if err := s.dirEntry(ctx, path, prefix, begun, e.Name(), yield); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) || absent(err) {
+	return eachEntry(ctx, path, func(e fs.DirEntry) error {
+		if !e.IsDir() || e.Name()[0] == '.' {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return s.dirEntry(ctx, path, prefix, begun, e.Name(), yield)
+	})
 }
 
 func (s *Store) dirEntry(ctx context.Context, path, prefix, begun, name string, yield func(string) bool) error {

@@ -37,7 +37,7 @@ func runCaptures(ctx context.Context, s bundle.Store, keys bundle.Keys, log zero
 	slices.Sort(names)
 	var out []report.Capture
 	for _, key := range names {
-		body, err := readObject(ctx, s, key, maxCaptureFile)
+		body, err := bundle.ReadObject(ctx, s, key, maxCaptureFile)
 		if errors.Is(err, bundle.ErrNotFound) {
 			continue // gone since it was listed
 		}

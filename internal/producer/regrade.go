@@ -243,7 +243,7 @@ func (g *graders) leaveOut(ctx context.Context, row bundle.PlanRow, shown *bundl
 const maxWhy = 200
 
 func (g *graders) lookAtFiles(ctx context.Context, prefix string) (string, error) {
-	list, err := readObject(ctx, g.p.Store, prefix+trial.ArtifactsFile)
+	list, err := bundle.ReadObject(ctx, g.p.Store, prefix+trial.ArtifactsFile, maxList)
 	if errors.Is(err, bundle.ErrNotFound) {
 		return "", nil
 	}
@@ -262,16 +262,3 @@ func (g *graders) lookAtFiles(ctx context.Context, prefix string) (string, error
 
 // maxList bounds artifacts.json, in bytes.
 const maxList = 16 << 20
-
-func readObject(ctx context.Context, s bundle.Store, key string) ([]byte, error) {
-	r, _, err := s.Get(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	body, err := io.ReadAll(io.LimitReader(r, maxList+1))
-	if err == nil && len(body) > maxList {
-		err = fmt.Errorf("%s: more than %d bytes", key, maxList)
-	}
-	return body, err
-}

@@ -36,6 +36,20 @@ func (e *Earlier) Regraded() *bundle.Regraded {
 	return &bundle.Regraded{Epoch: e.Commit.Epoch, Attempt: e.Commit.Attempt, Pack: e.Pack}
 }
 
+// read returns a whole file of the attempt's bundle, nil where there is none.
+func (e *Earlier) read(ctx context.Context, name string) ([]byte, error) {
+	entry, ok := e.Index.Find(name)
+	if !ok {
+		return nil, nil
+	}
+	r, err := e.Open(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
 // regrade is the life of an attempt without an agent.
 func (a *attempt) regrade(ctx context.Context) *failure {
 	if f := a.carry(ctx); f != nil {
@@ -131,22 +145,13 @@ type agentWas struct {
 }
 
 func (a *attempt) carryTrajectory(ctx context.Context) error {
-	e, ok := a.Earlier.Index.Find(trajectoryFile)
-	if !ok {
-		return nil
-	}
-	r, err := a.Earlier.Open(ctx, e)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	body, err := io.ReadAll(r)
-	if err != nil {
+	body, err := a.Earlier.read(ctx, trajectoryFile)
+	if body == nil || err != nil {
 		return err
 	}
 	t := &carriedTrajectory{}
 	if err := yaml.Unmarshal(body, t); err != nil {
-		return &bundle.MismatchError{Path: e.Path, Problem: "is no trajectory: " + err.Error()}
+		return &bundle.MismatchError{Path: trajectoryFile, Problem: "is no trajectory: " + err.Error()}
 	}
 	a.carried = t
 	if w := t.AgentEnd; w != nil {

@@ -60,22 +60,13 @@ func (a *attempt) leavings(ctx context.Context) (map[runtime.Place][]leaving, er
 
 // executables are the files of the earlier bundle that could be run.
 func (a *attempt) executables(ctx context.Context) (map[string]bool, error) {
-	e, ok := a.Earlier.Index.Find(artifactsFile)
-	if !ok {
-		return nil, nil
-	}
-	r, err := a.Earlier.Open(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	body, err := io.ReadAll(r)
-	if err != nil {
+	body, err := a.Earlier.read(ctx, artifactsFile)
+	if body == nil || err != nil {
 		return nil, err
 	}
 	var list artifactList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, &bundle.MismatchError{Path: e.Path, Problem: err.Error()}
+		return nil, &bundle.MismatchError{Path: artifactsFile, Problem: err.Error()}
 	}
 	found := map[string]bool{}
 	for _, k := range list.Kept {
@@ -114,23 +105,12 @@ func (a *attempt) restore(ctx context.Context) *failure {
 // bringBack copies files into a place. read is what was wrong with the bundle, err what
 // was wrong with the sandbox.
 func (a *attempt) bringBack(ctx context.Context, p runtime.Place, files []leaving) (read, err error) {
-	pr, pw := io.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		read = a.writeLeavings(ctx, pw, files)
-		pw.CloseWithError(read)
-	}()
-	err = a.box.CopyIn(ctx, p, pr, runtime.CopyOptions{})
-	pr.CloseWithError(errCopyEnded)
-	<-done
+	read, err = a.copyStream(ctx, p, runtime.CopyOptions{}, func(w io.Writer) error { return a.writeLeavings(ctx, w, files) })
 	if errors.Is(read, errCopyEnded) {
 		read = nil // the sandbox wanted no more: err says why
 	}
 	return read, err
 }
-
-var errCopyEnded = errors.New("the copy has ended")
 
 func (a *attempt) writeLeavings(ctx context.Context, w io.Writer, files []leaving) error {
 	tw := tar.NewWriter(w)

@@ -6,7 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -23,16 +23,27 @@ func (a *attempt) copyTree(ctx context.Context, dir string, p runtime.Place, opt
 	if dir == "" {
 		return nil
 	}
+	_, err := a.copyStream(ctx, p, opts, func(w io.Writer) error { return writeTree(w, dir) })
+	return err
+}
+
+// errCopyEnded is what a writer gets whose reader wanted no more.
+var errCopyEnded = errors.New("the copy has ended")
+
+// copyStream copies into a place what write writes as a tar stream. wrote is the error of
+// write, err that of the copy.
+func (a *attempt) copyStream(ctx context.Context, p runtime.Place, opts runtime.CopyOptions, write func(io.Writer) error) (wrote, err error) {
 	pr, pw := io.Pipe()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		pw.CloseWithError(writeTree(pw, dir))
+		wrote = write(pw)
+		pw.CloseWithError(wrote)
 	}()
-	err := a.box.CopyIn(ctx, p, pr, opts)
-	pr.CloseWithError(fmt.Errorf("copy of %s ended", filepath.Base(dir)))
+	err = a.box.CopyIn(ctx, p, pr, opts)
+	pr.CloseWithError(errCopyEnded)
 	<-done
-	return err
+	return wrote, err
 }
 
 // copyFiles copies named contents into a place.

@@ -36,7 +36,9 @@
 // record, because a program inside may delete files by accident, but can't make the
 // directory that we hold another one.
 //
-// Nothing is removed for its name. A handle carries inode, birth time and nonce of
+// Nothing is removed for its name, with one exception: while we hold a side directory
+// that has its name, whatever stands in the place of its workdir was put there by the
+// sandbox's own programs (see mend.go). A handle carries inode, birth time and nonce of
 // the side directory, the record those of the workdir; whatever differs is somebody
 // else's and stays. (Device numbers are left out: they change when a machine
 // restarts, and the root is one file system.)

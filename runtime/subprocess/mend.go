@@ -55,11 +55,7 @@ func (e *estate) remake(root *os.File) error {
 		e.work.Close()
 	}
 	e.work, e.Workdir = work, id
-	// The record is never changed in place; for a moment there is none.
-	if err := unix.Unlinkat(int(e.lock.Fd()), recordName, 0); err != nil {
-		return err
-	}
-	return e.record.write(e.lock)
+	return e.record.rewrite(e.lock)
 }
 
 // workdirIdentity is what the workdir is known by now.

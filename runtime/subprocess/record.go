@@ -42,16 +42,32 @@ const (
 	recordMax     = 1 << 20
 )
 
-func (r record) write(side *os.File) error {
+// write writes the record of a new side directory.
+func (r record) write(side *os.File) error { return r.writeAs(side, recordName) }
+
+// rewrite replaces the record; whoever looks sees the old one or the new one.
+func (r record) rewrite(side *os.File) error {
+	const next = recordName + ".new"
+	fd := int(side.Fd())
+	if err := unix.Unlinkat(fd, next, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	if err := r.writeAs(side, next); err != nil {
+		return err
+	}
+	return unix.Renameat(fd, next, fd, recordName)
+}
+
+func (r record) writeAs(side *os.File, name string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	fd, err := openat(side, recordName, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	fd, err := openat(side, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), recordName)
+	f := os.NewFile(uintptr(fd), name)
 	_, err = f.Write(append(data, '\n'))
 	return errors.Join(err, f.Close())
 }

@@ -42,6 +42,15 @@ func Usage(err error) error {
 	return &CodeError{Code: ExitUsage, Err: err}
 }
 
+// InputError is an error of reading what a command was given: bad input, unless ctx ended
+// meanwhile.
+func InputError(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return Usage(err)
+}
+
 // Exit ends a command with a code whose reason was shown already; nil for [ExitOK].
 func Exit(code int) error {
 	if code == ExitOK {

@@ -20,6 +20,17 @@ func (f *VarFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.vars, "var", nil, "`NAME=VALUE` for ${NAME} in run files and packs; may be given again")
 }
 
+// LoadRuns reads run files with these variables, as [LoadRuns] does. The options are for
+// what else is read with them.
+func (f VarFlags) LoadRuns(paths ...string) ([]RunFile, manifest.LoadOptions, error) {
+	load, err := f.Options()
+	if err != nil {
+		return nil, load, err
+	}
+	files, err := LoadRuns(paths, load)
+	return files, load, err
+}
+
 // Options returns how run files are to be read.
 func (f VarFlags) Options() (manifest.LoadOptions, error) {
 	o := manifest.LoadOptions{Vars: map[string]string{}, LookupEnv: os.LookupEnv}

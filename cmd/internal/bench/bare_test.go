@@ -160,8 +160,8 @@ func (t *bare) children(name string) error {
 	return err
 }
 
-// run does n trials, slots at a time.
-func (t *bare) run(b *testing.B, n, slots int) {
+// run does n trials, numbered from the first, slots at a time.
+func (t *bare) run(b *testing.B, first, n, slots int) {
 	b.Helper()
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -172,7 +172,7 @@ func (t *bare) run(b *testing.B, n, slots int) {
 				if i >= n {
 					return
 				}
-				if err := t.trial(i); err != nil {
+				if err := t.trial(first + i); err != nil {
 					b.Error(err)
 					return
 				}
@@ -203,7 +203,7 @@ func BenchmarkBareTrial(b *testing.B) {
 			t := newBare(b, plain())
 			b.ResetTimer()
 			start := time.Now()
-			t.run(b, b.N, slots)
+			t.run(b, 0, b.N, slots)
 			b.StopTimer()
 			b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "trials/s")
 		})

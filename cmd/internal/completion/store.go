@@ -120,10 +120,10 @@ func (q *query) addTrials() {
 	ids := q.typed != "" && strings.Trim(q.typed, "0123456789abcdef") == ""
 	q.rows(rec, func(r bundle.PlanRow) bool {
 		name := trials.Name(r.TaskID, r.TrialIndex)
-		if ids && !q.add(r.TrialID[:12], name) {
+		if ids && !q.add(trials.ShortID(r.TrialID), name) {
 			return false
 		}
-		return q.add(prefix+name, r.TrialID[:12])
+		return q.add(prefix+name, trials.ShortID(r.TrialID))
 	})
 	if prefix != "" || q.typed == "" {
 		return
@@ -131,7 +131,7 @@ func (q *query) addTrials() {
 	for _, rec := range list { // a run's id may have been begun
 		if strings.HasPrefix(rec.RunID, q.typed) {
 			q.rows(rec, func(r bundle.PlanRow) bool {
-				return q.add(rec.RunID+"/"+trials.Name(r.TaskID, r.TrialIndex), r.TrialID[:12])
+				return q.add(rec.RunID+"/"+trials.Name(r.TaskID, r.TrialIndex), trials.ShortID(r.TrialID))
 			})
 		}
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/trials"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/producer"
-	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/queue"
@@ -56,11 +55,7 @@ func (o options) execute(cmd *cobra.Command, file, word string) (err error) {
 	if s.log, err = o.log.Logger(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	load, err := o.vars.Options()
-	if err != nil {
-		return err
-	}
-	files, err := app.LoadRuns([]string{file}, load)
+	files, load, err := o.vars.LoadRuns(file)
 	if err != nil {
 		return err
 	}
@@ -99,27 +94,15 @@ func (o options) execute(cmd *cobra.Command, file, word string) (err error) {
 // admit refuses what could not run here, or could not be kept.
 func (s *session) admit(ctx context.Context) (err error) {
 	kind := s.run.Runtime.Type
-	s.runtimes, err = runtimes.New(runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID}, kind)
+	s.runtimes, err = runtimes.ForRun(runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID}, s.run, s.run.File)
 	if err != nil {
-		err = fmt.Errorf("%s: runtime.type: %w", s.run.File, err)
-		if _, ok := errors.AsType[*runtimes.UnknownTypeError](err); ok {
-			return app.Usage(err)
-		}
 		return err
 	}
 	refuse := func(err error) error { return errors.Join(err, runtimes.Close(s.runtimes)) }
 	if _, ok := s.runtimes[kind].(runtime.Attacher); s.keep && !ok {
 		return refuse(app.Usage(app.Hint(fmt.Errorf("--keep: runtime %s can't keep sandboxes", kind), "leave --keep out")))
 	}
-	if _, missing := trial.SecretsFrom(s.run.Agent.Secrets); len(missing) > 0 {
-		return refuse(app.Usage(app.Hint(fmt.Errorf("%s: agent.secrets: %s is not set in the environment", s.run.File, missing[0]),
-			"export %s first; secrets come from the environment and are never written down", missing[0])))
-	}
-	if err := runtimes.Admit(ctx, s.runtimes, s.run, s.identity.StoreUUID); err != nil {
-		err = fmt.Errorf("%s: %w", s.run.File, err)
-		if _, ok := errors.AsType[*runtime.UnsupportedError](err); ok {
-			err = app.Usage(err)
-		}
+	if err := runtimes.AdmitHere(ctx, s.runtimes, s.run, s.identity.StoreUUID); err != nil {
 		return refuse(err)
 	}
 	// The lock proves that whoever left a sandbox here is gone.
@@ -150,28 +133,10 @@ func (s *session) work(ctx context.Context, load manifest.LoadOptions) error {
 	if err := s.submit(ctx, q, load); err != nil {
 		return err
 	}
-	ended := make(chan worker.Event, 1)
 	tracker := progress.NewTracker(1)
 	tracker.Plan(s.runID, 1, 0)
-	var w *worker.Worker
-	c := worker.Config{
-		Slots: 1, Store: s.store, StoreUUID: s.identity.StoreUUID, Queue: q, Runtimes: s.runtimes,
-		Dir: s.dir.Worker(), Version: version.String(), Log: s.log,
-		OnEvent: func(e worker.Event) {
-			tracker.Observe(e)
-			s.screen.observe(e, w.Attempt(e.TrialID))
-			if e.Kind != worker.Started && e.Kind != worker.Phase {
-				select {
-				case ended <- e:
-				default: // the first end counts
-				}
-			}
-		},
-	}
-	if s.keep {
-		c.Keep = keepFor
-	}
-	if w, err = worker.New(c); err != nil {
+	w, ended, err := s.worker(q, tracker)
+	if err != nil {
 		return err
 	}
 	shown := &live.Server{Find: w.Attempt}
@@ -204,14 +169,35 @@ func (s *session) work(ctx context.Context, load manifest.LoadOptions) error {
 	return errors.Join(fmt.Errorf("the trial has no result: %s", last.Why), workErr)
 }
 
+// worker makes one for the trial. ended gets the first event that the trial ends with.
+func (s *session) worker(q queue.Queue, tracker *progress.Tracker) (w *worker.Worker, ended chan worker.Event, err error) {
+	ended = make(chan worker.Event, 1)
+	c := worker.Config{
+		Slots: 1, Store: s.store, StoreUUID: s.identity.StoreUUID, Queue: q, Runtimes: s.runtimes,
+		Dir: s.dir.Worker(), Version: version.String(), Log: s.log,
+		OnEvent: func(e worker.Event) {
+			tracker.Observe(e)
+			s.screen.observe(e, w.Attempt(e.TrialID))
+			if e.Kind != worker.Started && e.Kind != worker.Phase {
+				select {
+				case ended <- e:
+				default: // the first end counts
+				}
+			}
+		},
+	}
+	if s.keep {
+		c.Keep = keepFor
+	}
+	w, err = worker.New(c)
+	return w, ended, err
+}
+
 // submit writes a run of the one trial into the store.
 func (s *session) submit(ctx context.Context, q producer.Queue, load manifest.LoadOptions) (err error) {
 	d, err := producer.NewDraft(ctx, s.run, load, s.dir.Temp())
 	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return app.Usage(err)
+		return app.InputError(ctx, err)
 	}
 	defer app.Closing(&err, d.Close)
 	if s.runID, err = s.freshID(ctx); err != nil {

@@ -73,7 +73,7 @@ func (s *session) print(w io.Writer, c bundle.Commit) {
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 func (s *session) printKept(w io.Writer, k kept.Sandbox) {
-	id := k.TrialID[:12]
+	id := trials.ShortID(k.TrialID)
 	fmt.Fprintf(w, "\nthe sandbox is kept until %s:\n", k.ExpiresAt.Local().Format(time.DateTime))
 	fmt.Fprintf(w, "  tidemill exec --data %s %s -- sh\n", s.data, id)
 	where := ""

@@ -74,10 +74,20 @@ func Open(ctx context.Context, store bundle.Store, where string) (_ *List, err e
 			err = errors.Join(err, l.Close())
 		}
 	}()
+	if err := l.look(ctx, notes); err != nil {
+		return nil, err
+	}
+	l.forget(notes)
+	slices.SortFunc(l.Sandboxes, func(a, b Sandbox) int { return b.ExpiresAt.Compare(a.ExpiresAt) })
+	return l, nil
+}
+
+// look finds those of the notes that are still there.
+func (l *List) look(ctx context.Context, notes []Sandbox) error {
 	for _, rt := range l.runtimes {
 		there, err := rt.List(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, r := range there {
 			i := slices.IndexFunc(notes, func(s Sandbox) bool { return s.Handle == r.Handle })
@@ -86,14 +96,17 @@ func Open(ctx context.Context, store bundle.Store, where string) (_ *List, err e
 			}
 		}
 	}
-	for _, n := range notes { // of what was swept nobody needs to know any more
+	return nil
+}
+
+// forget removes the notes of what was swept: nobody needs to know of it any more.
+func (l *List) forget(notes []Sandbox) {
+	for _, n := range notes {
 		gone := !slices.ContainsFunc(l.Sandboxes, func(s Sandbox) bool { return s.Handle == n.Handle })
 		if gone && time.Now().After(n.ExpiresAt) {
-			_ = os.Remove(notePath(dir, n.TrialID))
+			_ = os.Remove(notePath(l.dir, n.TrialID))
 		}
 	}
-	slices.SortFunc(l.Sandboxes, func(a, b Sandbox) int { return b.ExpiresAt.Compare(a.ExpiresAt) })
-	return l, nil
 }
 
 // notes reads what [Note] wrote.

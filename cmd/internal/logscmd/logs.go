@@ -161,10 +161,10 @@ func (o options) nothing(ctx context.Context, store bundle.Store, t trials.Trial
 		}
 		// It left a bundle, without these logs.
 		return app.Usage(app.Hint(fmt.Errorf("attempt %d of trial %s printed nothing: it ended before that", number, t.Name()),
-			"tidemill show %s says how", t.Row.TrialID[:12]))
+			"tidemill show %s says how", trials.ShortID(t.Row.TrialID)))
 	}
 	return app.Usage(app.Hint(fmt.Errorf("attempt %d of trial %s left no files", number, t.Name()),
-		"it may run elsewhere, or its process died; tidemill show %s lists its attempts", t.Row.TrialID[:12]))
+		"it may run elsewhere, or its process died; tidemill show %s lists its attempts", trials.ShortID(t.Row.TrialID)))
 }
 
 func (o options) printer(w io.Writer) *logview.Printer {

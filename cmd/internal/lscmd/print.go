@@ -75,9 +75,6 @@ func newPrinter(w io.Writer, asJSON bool, running map[string]progress.Running) *
 	return p
 }
 
-// shortID is how many characters of a trial's id are shown: enough to name it by.
-const shortID = 12
-
 const layout = "%-12s  %s  %-18s  %7s  %9s  %8s  %s\n"
 
 func (p *printer) print(t trials.Trial) error {
@@ -89,7 +86,7 @@ func (p *printer) print(t trials.Trial) error {
 	if p.lines == 1 {
 		fmt.Fprintf(p.out, layout, "TRIAL", "STATE   ", "REASON", "SCORE", "LATENCY", "ATTEMPTS", "TASK")
 	}
-	_, err := fmt.Fprintf(p.out, layout, l.TrialID[:shortID], p.state(l.State), cmp.Or(l.Reason, l.Phase, "-"),
+	_, err := fmt.Fprintf(p.out, layout, trials.ShortID(l.TrialID), p.state(l.State), cmp.Or(l.Reason, l.Phase, "-"),
 		number(l.Score, ""), number(l.Latency, "s"), strconv.Itoa(l.Attempts), logview.Visible([]byte(t.Name())))
 	return err
 }

@@ -4,13 +4,10 @@ package runcmd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/runtimes"
 	"github.com/tidemill/tidemill/internal/producer"
-	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/runtime"
 )
@@ -24,15 +21,12 @@ func (s *session) draft(ctx context.Context, files []app.RunFile, load manifest.
 	for _, file := range files {
 		var drafts []*producer.Draft
 		for _, run := range file.Runs {
-			if err := s.admit(ctx, run); err != nil {
+			if err := runtimes.AdmitHere(ctx, s.runtimes, run, s.identity.StoreUUID); err != nil {
 				return err
 			}
 			d, err := producer.NewDraft(ctx, run, load, s.dir.Temp())
 			if err != nil {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				return app.Usage(err)
+				return app.InputError(ctx, err)
 			}
 			s.onClose(d.Close)
 			drafts = append(drafts, d)
@@ -63,31 +57,10 @@ func (s *session) openRuntime(run *manifest.Run, from string) error {
 	if s.runtimes[kind] != nil {
 		return nil
 	}
-	rts, err := runtimes.New(runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID}, kind)
+	rts, err := runtimes.ForRun(runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID}, run, from)
 	if err != nil {
-		err = fmt.Errorf("%s: runtime.type: %w", from, err)
-		if _, ok := errors.AsType[*runtimes.UnknownTypeError](err); ok {
-			return app.Usage(err)
-		}
 		return err
 	}
 	s.runtimes[kind] = rts[kind]
 	return nil
-}
-
-// admit refuses a run that could not run here.
-func (s *session) admit(ctx context.Context, run *manifest.Run) error {
-	if _, missing := trial.SecretsFrom(run.Agent.Secrets); len(missing) > 0 {
-		return app.Usage(app.Hint(fmt.Errorf("%s: agent.secrets: %s is not set in the environment", run.File, missing[0]),
-			"export %s first; secrets come from the environment and are never written down", missing[0]))
-	}
-	err := runtimes.Admit(ctx, s.runtimes, run, s.identity.StoreUUID)
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("%s: %w", run.File, err)
-	if _, ok := errors.AsType[*runtime.UnsupportedError](err); ok {
-		return app.Usage(err)
-	}
-	return err
 }

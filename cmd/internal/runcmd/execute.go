@@ -51,11 +51,7 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 	if err != nil {
 		return err
 	}
-	load, err := o.vars.Options()
-	if err != nil {
-		return err
-	}
-	files, err := app.LoadRuns(paths, load)
+	files, load, err := o.vars.LoadRuns(paths...)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (o options) gather(ctx context.Context, store bundle.Store, t trials.Trial)
 	number := cmp.Or(o.attempt, t.Counted())
 	if o.attempt != 0 && !slices.ContainsFunc(d.Attempts, func(a attempt) bool { return a.Attempt == o.attempt }) {
 		return nil, app.Usage(app.Hint(fmt.Errorf("--attempt %d: the trial has %s", o.attempt, app.Count(len(all), "attempt")),
-			"tidemill show %s without --attempt lists them", d.TrialID[:12]))
+			"tidemill show %s without --attempt lists them", trials.ShortID(d.TrialID)))
 	}
 	if number == 0 {
 		d.Files.List = []file{}

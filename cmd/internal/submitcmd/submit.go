@@ -65,11 +65,7 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 	if err != nil {
 		return err
 	}
-	load, err := o.vars.Options()
-	if err != nil {
-		return err
-	}
-	files, err := app.LoadRuns(paths, load)
+	files, load, err := o.vars.LoadRuns(paths...)
 	if err != nil {
 		return err
 	}
@@ -82,10 +78,7 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 	drafts, closeDrafts, err := draftAll(ctx, files, load)
 	defer app.Closing(&err, closeDrafts)
 	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return app.Usage(err)
+		return app.InputError(ctx, err)
 	}
 	p, closeAll, err := o.connect(ctx, log)
 	if err != nil {

@@ -55,6 +55,9 @@ func (t Trial) Name() string { return Name(t.Row.TaskID, t.Row.TrialIndex) }
 // Name is TASK#INDEX.
 func Name(task string, index int) string { return fmt.Sprintf("%s#%d", task, index) }
 
+// ShortID is the beginning of a trial's id: enough to name it by.
+func ShortID(trialID string) string { return trialID[:12] }
+
 // Counted is the attempt whose files are looked at: the one that was committed, else the
 // last one; 0 where there is none.
 func (t Trial) Counted() int {

@@ -57,11 +57,7 @@ them.
 }
 
 func (o options) execute(cmd *cobra.Command, paths []string) error {
-	load, err := o.vars.Options()
-	if err != nil {
-		return err
-	}
-	files, err := app.LoadRuns(paths, load)
+	files, load, err := o.vars.LoadRuns(paths...)
 	if err != nil {
 		return err
 	}
@@ -97,10 +93,7 @@ func (o options) execute(cmd *cobra.Command, paths []string) error {
 func check(ctx context.Context, run *manifest.Run, load manifest.LoadOptions) (r result, err error) {
 	d, err := producer.NewDraft(ctx, run, load, "")
 	if err != nil {
-		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
-		}
-		return r, app.Usage(err)
+		return r, app.InputError(ctx, err)
 	}
 	defer app.Closing(&err, d.Close)
 	return result{
