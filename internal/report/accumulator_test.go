@@ -206,19 +206,7 @@ func randomTrials(t *rapid.T) []Trial {
 
 // numbers is an aggregate without the lists that follow the plan's order, as bytes.
 func numbers(t *rapid.T, trials []Trial) string {
-	acc, err := NewAccumulator(header(4), memSpool{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tr := range trials {
-		if err := acc.Add(tr); err != nil {
-			t.Fatal(err)
-		}
-	}
-	agg, err := acc.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agg, _ := accumulate(t, header(4), trials)
 	agg.Tasks, agg.Missing.Trials = nil, nil
 	body, err := encode(agg, " ")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/tidemill/tidemill/bundle"
 )
@@ -75,7 +76,7 @@ func header(repeats int) Header {
 	}
 }
 
-func accumulate(t testing.TB, head Header, trials []Trial) (*Aggregate, memSpool) {
+func accumulate(t rapid.TB, head Header, trials []Trial) (*Aggregate, memSpool) {
 	t.Helper()
 	spool := memSpool{}
 	acc, err := NewAccumulator(head, spool)

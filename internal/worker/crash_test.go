@@ -29,6 +29,17 @@ func (m *machine) dieAt(n int, behind bool) {
 	m.store.Inject(bundletest.Fault{After: n, Do: bundletest.Fail(errDead), Hit: die})
 }
 
+// die makes the machine reach neither store nor queue, and waits until nothing of it runs.
+func (m *machine) die() {
+	m.l.t.Helper()
+	m.store.Inject(bundletest.Fault{Do: bundletest.Fail(errDead)})
+	if err := m.queue.Close(); err != nil {
+		m.l.t.Fatal(err)
+	}
+	m.Hurry()
+	<-m.Stopped()
+}
+
 // calls counts what a machine asked its store.
 func (m *machine) calls() (n int) {
 	for _, op := range []bundletest.Op{bundletest.OpCreate, bundletest.OpPut, bundletest.OpGet, bundletest.OpGetRange, bundletest.OpList} {

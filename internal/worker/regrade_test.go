@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/bundle/bundletest"
 	"github.com/tidemill/tidemill/internal/dispatch"
 	"github.com/tidemill/tidemill/internal/producer"
 )
@@ -98,12 +97,7 @@ func TestRegradeAfterACrash(t *testing.T) {
 		l.putBack(producer.PutBack{Kind: bundle.ControlRegrade})
 		first := l.machine().start()
 		l.await("grader")
-		first.store.Inject(bundletest.Fault{Do: bundletest.Fail(errDead)})
-		if err := first.queue.Close(); err != nil {
-			t.Fatal(err)
-		}
-		first.Hurry()
-		<-first.Stopped()
+		first.die()
 		l.finish(l.machine().start())
 		got := l.epochs(0)
 		if c := got[2]; len(got) != 2 || c.Attempt != 3 || c.Regraded == nil || !c.Grade.BinaryPass {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/bundle/bundletest"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/runtime"
 	"github.com/tidemill/tidemill/runtime/scripted"
@@ -221,12 +220,7 @@ func TestCrashIsNotCharged(t *testing.T) {
 		l := newLab(t, "retry: {max_attempts: 2}\n", task{id: "a", agent: "on-attempt 1 block agent\n" + errorStatus})
 		first := l.machine().start()
 		l.await("agent")
-		first.store.Inject(bundletest.Fault{Do: bundletest.Fail(errDead)})
-		if err := first.queue.Close(); err != nil {
-			t.Fatal(err)
-		}
-		first.Hurry()
-		<-first.Stopped()
+		first.die()
 		l.finish(l.machine().start())
 		if as := l.attempts(0); len(as) != 3 || as[0].End != nil || !as[1].End.Charged || !as[2].End.Committed {
 			t.Errorf("attempts %+v", as)

@@ -60,6 +60,31 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 	}
 }
 
+// Nobody's input is wrong when reading it was interrupted.
+func TestInputErrors(t *testing.T) {
+	broken := errors.New("line 3 is broken")
+	interrupted, cancel := context.WithCancelCause(t.Context())
+	cancel(ErrInterrupted)
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		err  error
+		code int
+		want error
+	}{
+		"none":                   {t.Context(), nil, ExitOK, nil},
+		"none, and interrupted":  {interrupted, nil, ExitOK, nil},
+		"bad input":              {t.Context(), broken, ExitUsage, broken},
+		"interrupted while read": {interrupted, fmt.Errorf("line 3: %w", context.Canceled), ExitInterrupted, ErrInterrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := InputError(c.ctx, c.err)
+			if code := codeOf(c.ctx, err); code != c.code || !errors.Is(err, c.want) {
+				t.Errorf("%v, exit code %d; want %v, %d", err, code, c.want, c.code)
+			}
+		})
+	}
+}
+
 // What can't be given back is a failure of ours, whatever else the command wanted to say.
 func TestClosing(t *testing.T) {
 	failed, broken := errors.New("the lock is stuck"), errors.New("the disk is broken")

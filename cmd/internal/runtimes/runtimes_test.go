@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/runtime"
 )
@@ -77,6 +79,37 @@ func TestAdmission(t *testing.T) {
 		}
 		if refused && unsupported.Value != string(policy) {
 			t.Errorf("%s: the error names %q", policy, unsupported.Value)
+		}
+	}
+}
+
+// The one who wrote the run file can mend it.
+func TestWhatIsRefusedIsBadInput(t *testing.T) {
+	c := Config{Dir: filepath.Join(t.TempDir(), "work"), StoreUUID: someStore}
+	run := manifest.Run{
+		File: "run.yaml", Runtime: manifest.RuntimeConfig{Type: "scripted"}, NetworkPolicy: string(runtime.FullInternet),
+	}
+	rts, err := ForRun(c, &run, run.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Close(rts)
+	if err := AdmitHere(t.Context(), rts, &run, someStore); err != nil {
+		t.Errorf("error %v of a run that can run here", err)
+	}
+	unknown, secret, network := run, run, run
+	unknown.Runtime.Type = "dockr"
+	secret.Agent.Secrets = []string{"TIDEMILL_TEST_UNSET"}
+	network.NetworkPolicy = "some_internet"
+	_, errUnknown := ForRun(c, &unknown, "nightly-7")
+	for want, err := range map[string]error{
+		"nightly-7: runtime.type: ": errUnknown,
+		"run.yaml: agent.secrets: TIDEMILL_TEST_UNSET is not set in the environment": AdmitHere(t.Context(), rts, &secret, someStore),
+		"run.yaml: prepare: ": AdmitHere(t.Context(), rts, &network, someStore),
+	} {
+		coded, ok := errors.AsType[*app.CodeError](err)
+		if !ok || coded.Code != app.ExitUsage || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v; want bad input that begins with %q", err, want)
 		}
 	}
 }
