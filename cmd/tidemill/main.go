@@ -8,6 +8,10 @@ import (
 	"os"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/runtime/subprocess"
 )
 
-func main() { os.Exit(app.Main(root())) }
+func main() {
+	subprocess.Main()
+	os.Exit(app.Main(root()))
+}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tidemill/tidemill/queue/natsqueue/embedded"
+	"github.com/tidemill/tidemill/runtime/subprocess"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
@@ -22,6 +23,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 // TestMain makes the test binary play the programs that scripts and tests start: they
 // are processes of their own, as for a person.
 func TestMain(m *testing.M) {
+	subprocess.Main()
 	testscript.Main(checked{m}, map[string]func(){
 		"tidemill": main,
 		"natsd":    natsd,

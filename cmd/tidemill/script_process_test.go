@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync"
@@ -155,11 +156,11 @@ func finish(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, neg, args, 1, "await-file FILE")
+	arguments(ts, neg, args, 1, "await-file PATTERN")
 	path := ts.MkAbs(args[0])
 	// Another process makes the file; it can tell us in no other way.
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
+		if found, _ := filepath.Glob(path); len(found) > 0 {
 			return
 		}
 		if time.Now().After(end) {

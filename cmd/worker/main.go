@@ -12,9 +12,11 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/cmd/internal/workercmd"
+	"github.com/tidemill/tidemill/runtime/subprocess"
 )
 
 func main() {
+	subprocess.Main()
 	os.Exit(app.Main(app.Single(version.String(), func(log *app.LogFlags) *cobra.Command {
 		return workercmd.Command("worker", log)
 	})))

@@ -11,16 +11,24 @@ import (
 )
 
 // The price of a sandbox: what a trial does, against the same two programs started
-// bare.
+// bare. Isolation has its own price, of which a network is the larger part.
 
 func BenchmarkTrial(b *testing.B) {
-	rt := newRuntime(b, Config{})
+	b.Run("plain", func(b *testing.B) { benchTrial(b, None, runtime.FullInternet) })
+	b.Run("nested", func(b *testing.B) { benchTrial(b, Auto, runtime.FullInternet) })
+	b.Run("offline", func(b *testing.B) { benchTrial(b, Auto, runtime.NoInternet) })
+}
+
+func benchTrial(b *testing.B, isolation Isolation, policy runtime.NetworkPolicy) {
+	rt := newRuntime(b, Config{Isolation: isolation})
 	env, err := rt.Prepare(context.Background(), runtime.RunSpec{})
 	if err != nil {
 		b.Fatal(err)
 	}
+	spec := testSpec("")
+	spec.Network[runtime.Agent] = runtime.Network{Policy: policy}
 	for b.Loop() {
-		sb, err := env.Open(context.Background(), testSpec(""))
+		sb, err := env.Open(context.Background(), spec)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -46,7 +54,12 @@ func BenchmarkBare(b *testing.B) {
 }
 
 func BenchmarkTrialParallel(b *testing.B) {
-	rt := newRuntime(b, Config{})
+	b.Run("plain", func(b *testing.B) { benchParallel(b, None) })
+	b.Run("nested", func(b *testing.B) { benchParallel(b, Auto) })
+}
+
+func benchParallel(b *testing.B, isolation Isolation) {
+	rt := newRuntime(b, Config{Isolation: isolation})
 	env, err := rt.Prepare(context.Background(), runtime.RunSpec{})
 	if err != nil {
 		b.Fatal(err)

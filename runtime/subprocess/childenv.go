@@ -3,15 +3,10 @@
 package subprocess
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // inherited is what commands get of the worker's own environment. It is a list of what
@@ -47,31 +42,4 @@ func environ(layers ...map[string]string) (list []string, merged map[string]stri
 	}
 	slices.Sort(list)
 	return list, merged, nil
-}
-
-// lookUp finds a program as a shell in dir would. The standard library's LookPath
-// uses the worker's PATH and directory.
-func lookUp(name, path, dir string) (string, error) {
-	if name == "" {
-		return "", errors.New("the program's name is empty")
-	}
-	if strings.Contains(name, "/") {
-		return name, nil // execve says what is wrong with it
-	}
-	found := fmt.Errorf("not found in PATH %q: %w", path, fs.ErrNotExist)
-	for _, elem := range filepath.SplitList(path) {
-		file := filepath.Join(elem, name)
-		if !filepath.IsAbs(elem) { // an empty one is the current directory
-			file = filepath.Join(dir, file)
-		}
-		info, err := os.Stat(file)
-		if err != nil || info.IsDir() {
-			continue
-		}
-		if unix.Access(file, unix.X_OK) == nil {
-			return file, nil
-		}
-		found = fmt.Errorf("%s: %w", file, fs.ErrPermission)
-	}
-	return "", found
 }

@@ -86,6 +86,10 @@ func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *est
 			return nil, "", fmt.Errorf("make %s of %s: %w", dir, base, err)
 		}
 	}
+	// Programs may have several users; the root is this one's alone.
+	if err := unix.Fchmodat(int(e.lock.Fd()), tmpName, 0o1777, 0); err != nil {
+		return nil, "", fmt.Errorf("make %s of %s: %w", tmpName, base, err)
+	}
 	if e.identity, err = identityAt(e.lock, ""); err != nil {
 		return nil, "", err
 	}
@@ -170,7 +174,7 @@ func (c claims) contend(ctx context.Context, root *os.File, name string) error {
 		return c.conflict(name, side)
 	}
 	dead := &estate{record: rec, identity: id, lock: side}
-	if err := c.reap.end(ctx, dead.quarry(c.root), nil); err != nil {
+	if err := c.endOther(ctx, dead, true); err != nil {
 		return fmt.Errorf("take over %s from a dead owner: %w", name, err)
 	}
 	if err := dead.demolish(ctx, root, name+sideSuffix); err != nil {

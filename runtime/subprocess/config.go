@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -18,6 +19,16 @@ type Config struct {
 	// Store is the uuid of the store that sandboxes are made for. Only what belongs to
 	// it is listed, destroyed or taken over. Required.
 	Store string
+	// Isolation says whether sandboxes get namespaces of their own; a run can choose
+	// otherwise, unless it is None here. Default [Auto]. All but [None] need [Main].
+	Isolation Isolation
+	// Hide are directories that sandboxes with namespaces don't see, beyond home
+	// directories, /run and each other: the data directory, caches. One that holds Root
+	// may be among them.
+	Hide []string
+	// Cgroup is a directory of a cgroup version 2 hierarchy below which the groups for
+	// limits are made. Default: the worker's own group, or its parent.
+	Cgroup string
 	// KillGrace is how long a command whose timeout elapsed has between SIGTERM and
 	// SIGKILL. Default 0: SIGKILL at once. A cancelled command gets no grace.
 	KillGrace time.Duration
@@ -43,6 +54,7 @@ const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // WithDefaults returns a completed copy.
 func (c Config) WithDefaults() Config {
+	c.Isolation = cmp.Or(c.Isolation, Auto)
 	c.KillTimeout = cmp.Or(c.KillTimeout, 10*time.Second)
 	c.OutputGrace = cmp.Or(c.OutputGrace, 100*time.Millisecond)
 	c.CloseTimeout = cmp.Or(c.CloseTimeout, time.Minute)
@@ -59,6 +71,14 @@ func (c Config) Validate() error {
 	}
 	if c.Store == "" {
 		errs = append(errs, errors.New("subprocess store is empty: want the uuid of the store"))
+	}
+	if err := c.Isolation.check(); err != nil {
+		errs = append(errs, fmt.Errorf("subprocess %w", err))
+	}
+	for _, dir := range c.Hide {
+		if !filepath.IsAbs(dir) {
+			errs = append(errs, fmt.Errorf("subprocess hides %q: want an absolute path", dir))
+		}
 	}
 	if c.KillGrace < 0 {
 		errs = append(errs, fmt.Errorf("subprocess kill grace is %v: want 0 or more", c.KillGrace))

@@ -4,14 +4,19 @@ package subprocess
 
 import (
 	"net"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tidemill/tidemill/runtime"
 	"github.com/tidemill/tidemill/runtime/runtimetest"
 )
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conformance(t, None) }
+
+func conformance(t *testing.T, isolation Isolation) {
 	runtimetest.Run(t, runtimetest.Harness{
 		Env:       []string{markVar},
 		TakesOver: true,
@@ -22,13 +27,13 @@ func TestConformance(t *testing.T) {
 		Provider: func(t *testing.T) runtimetest.Provider {
 			root := t.TempDir()
 			return runtimetest.Provider{
-				Runtime: func(t *testing.T) runtime.Runtime { return newRuntime(t, Config{Root: root}) },
+				Runtime: func(t *testing.T) runtime.Runtime { return newRuntime(t, Config{Root: root, Isolation: isolation}) },
 				Left: func(t *testing.T, mark string) []string {
-					return append(entriesOf(t, root), runtimetest.HostProcesses(mark)...)
+					return slices.Concat(entriesOf(t, root), runtimetest.HostProcesses(mark), mountsBelow(t, root))
 				},
 				ProviderName: func(_ *testing.T, h runtime.Handle) string { return filepath.Base(h.ID) },
 				Abandon: func(t *testing.T, _ runtime.RunSpec, spec runtime.Spec) runtime.Handle {
-					handle, _ := crash(t, root, spec)
+					handle, _ := crashIn(t, isolation, root, spec)
 					return handle
 				},
 			}
@@ -45,4 +50,20 @@ func TestConformance(t *testing.T) {
 			return []string{"socket"}
 		},
 	})
+}
+
+// mountsBelow lists what is mounted below a directory of this machine.
+func mountsBelow(t *testing.T, root string) []string {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil // a system without
+	}
+	var found []string
+	for line := range strings.Lines(string(data)) {
+		if strings.Contains(line, " "+root) {
+			found = append(found, "mount: "+strings.TrimSpace(line))
+		}
+	}
+	return found
 }

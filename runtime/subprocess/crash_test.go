@@ -19,6 +19,7 @@ import (
 const (
 	crashRootVar = "SUBPROCESS_TEST_CRASH_ROOT"
 	crashSpecVar = "SUBPROCESS_TEST_CRASH_SPEC"
+	crashIsoVar  = "SUBPROCESS_TEST_CRASH_ISOLATION"
 )
 
 // crashingWorker opens a sandbox, prints its handle, starts what a hostile agent would
@@ -28,7 +29,7 @@ func crashingWorker(root, specJSON string) {
 	if err := json.Unmarshal([]byte(specJSON), &spec); err != nil {
 		fatal(err)
 	}
-	rt, err := New(Config{Root: root, Store: testStore})
+	rt, err := New(Config{Root: root, Store: testStore, Isolation: Isolation(os.Getenv(crashIsoVar))})
 	if err != nil {
 		fatal(err)
 	}
@@ -58,12 +59,17 @@ exec sleep 1000`}})
 // returns the sandbox's handle and the ids of its processes, the command itself last.
 func crash(t *testing.T, root string, spec runtime.Spec) (runtime.Handle, []string) {
 	t.Helper()
+	return crashIn(t, None, root, spec)
+}
+
+func crashIn(t *testing.T, isolation Isolation, root string, spec runtime.Spec) (runtime.Handle, []string) {
+	t.Helper()
 	data, err := json.Marshal(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	worker := exec.Command(os.Args[0])
-	worker.Env = append(os.Environ(), crashRootVar+"="+root, crashSpecVar+"="+string(data))
+	worker.Env = append(os.Environ(), crashRootVar+"="+root, crashSpecVar+"="+string(data), crashIsoVar+"="+string(isolation))
 	worker.Stderr = os.Stderr
 	out, err := worker.StdoutPipe()
 	if err != nil {

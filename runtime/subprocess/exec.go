@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidemill/tidemill/runtime"
+	"github.com/tidemill/tidemill/runtime/subprocess/internal/nest"
 )
 
 // Exec runs a program to its end.
@@ -65,7 +66,10 @@ func (s *Sandbox) prepare(cmd runtime.Command) (*process, error) {
 	if err != nil {
 		return refuse(err)
 	}
-	program, err := lookUp(cmd.Argv[0], env["PATH"], dir)
+	if s.nest != nil {
+		return s.prepareNested(cmd, dir, list, env["PATH"], mark), nil
+	}
+	program, err := nest.LookUp(cmd.Argv[0], env["PATH"], dir)
 	if err != nil {
 		return refuse(err)
 	}
@@ -88,6 +92,12 @@ func (s *Sandbox) dir(dir string) (string, error) {
 // startError tells whose fault it is that a program couldn't be started: whoever
 // removed the sandbox, ours when the machine has no room, else the task's.
 func (s *Sandbox) startError(cmd runtime.Command, err error) error {
+	if s.life.Err() != nil {
+		return fmt.Errorf("sandbox %s: %w", s.estate.Name, context.Cause(s.life))
+	}
+	if lost := s.lostNest(err); errors.Is(lost, runtime.ErrLost) {
+		return fmt.Errorf("sandbox %s: %w", s.estate.Name, lost)
+	}
 	if lost := s.alive(); errors.Is(lost, runtime.ErrLost) {
 		return lost
 	}
@@ -134,11 +144,13 @@ func (s *Sandbox) await(ctx context.Context, p *process) (runtime.Exit, error) {
 			return runtime.Exit{}, fmt.Errorf("sandbox %s: %w", s.estate.Name, errors.Join(killErr, cause))
 		}
 	}
-	state, err := p.finish(&s.groups, s.cfg.OutputGrace)
-	if err != nil {
-		err = fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
+	exit, err := p.finish(&s.groups, s.cfg.OutputGrace)
+	if start := (*nest.StartError)(nil); errors.As(err, &start) {
+		return s.notStarted(p.command, start)
 	}
-	exit := exitOf(state)
+	if err != nil {
+		err = fmt.Errorf("sandbox %s: %w", s.estate.Name, s.lostNest(err))
+	}
 	exit.TimedOut = timedOut
 	if killErr != nil {
 		killErr = fmt.Errorf("sandbox %s: %w", s.estate.Name, killErr)
@@ -147,25 +159,33 @@ func (s *Sandbox) await(ctx context.Context, p *process) (runtime.Exit, error) {
 		return exit, errors.Join(cause, killErr)
 	}
 	if err == nil && !exit.OK() {
-		err = s.fault()
+		err = s.fault(exit)
 	}
 	return exit, err
 }
 
 // fault tells whether a program failed because of us: whoever closes or removes a
 // sandbox kills its programs first.
-func (s *Sandbox) fault() error {
+func (s *Sandbox) fault(exit runtime.Exit) error {
 	if s.life.Err() != nil {
 		return fmt.Errorf("sandbox %s: %w", s.estate.Name, context.Cause(s.life))
 	}
 	if lost := s.alive(); errors.Is(lost, runtime.ErrLost) {
 		return lost
 	}
+	if s.nest != nil && exit.Signal == "SIGKILL" {
+		if lost := s.aliveNest(); errors.Is(lost, runtime.ErrLost) {
+			return lost
+		}
+	}
 	return nil
 }
 
 // kill ends the command's group, and those of its descendants that left it.
 func (s *Sandbox) kill(ctx context.Context, p *process, gently bool) error {
+	if p.nested != nil {
+		return s.killNested(ctx, p, gently)
+	}
 	if gently && s.cfg.KillGrace > 0 {
 		_ = p.group.signal(unix.SIGTERM)
 		p.awaitEnd(ctx, s.cfg.KillGrace)
@@ -186,8 +206,15 @@ func exitOf(state *os.ProcessState) runtime.Exit {
 		return runtime.Exit{Code: -1}
 	}
 	status, ok := state.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() {
+	if !ok {
 		return runtime.Exit{Code: state.ExitCode()}
+	}
+	return exitOfStatus(status)
+}
+
+func exitOfStatus(status syscall.WaitStatus) runtime.Exit {
+	if !status.Signaled() {
+		return runtime.Exit{Code: status.ExitStatus()}
 	}
 	name := unix.SignalName(status.Signal())
 	if name == "" { // the real-time ones have no names

@@ -11,14 +11,16 @@ import (
 	"github.com/tidemill/tidemill/runtime"
 )
 
-// Ingress listens on the loopback, which the sandbox shares with the worker. Other
-// programs of the machine can connect as well: what listens has to ask for a secret.
+// Ingress listens on the loopback that the sandbox's programs have: their own, or the one
+// that they share with the worker. There other programs of the machine can connect as
+// well: what listens has to ask for a secret. Where phases differ in that, it listens on
+// both.
 func (s *Sandbox) Ingress(ctx context.Context, name string) (runtime.Listener, error) {
 	if err := s.enter(); err != nil {
 		return runtime.Listener{}, err
 	}
 	defer s.leave()
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	l, err := s.listen(ctx)
 	if err != nil {
 		return runtime.Listener{}, fmt.Errorf("ingress %s of sandbox %s: %w", name, s.estate.Name, err)
 	}
@@ -44,9 +46,13 @@ func (i ingress) Close() error {
 
 func (s *Sandbox) closeListeners() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.listeners {
+	listeners, forwards := s.listeners, s.forwards
+	s.listeners, s.forwards = nil, nil
+	s.mu.Unlock()
+	for _, l := range listeners {
 		l.Close()
 	}
-	s.listeners = nil
+	for _, f := range forwards {
+		f.Close()
+	}
 }

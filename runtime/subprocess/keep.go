@@ -31,6 +31,7 @@ type kept struct {
 	Nonce   string       `json:"nonce"`
 	At      time.Time    `json:"at"`
 	Spec    runtime.Spec `json:"spec"` // to go on with it as it was
+	Options options      `json:"options"`
 }
 
 // Keep ends the sandbox's processes and gives up its lock. The directories stay, with a
@@ -43,16 +44,26 @@ func (s *Sandbox) Keep(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.cfg.CloseTimeout, errBudget)
 	defer cancel()
-	err := s.quiet(ctx, s.shut())
+	idle := s.shut()
+	var err error
+	if s.onDisk() {
+		err = s.unloadDisk(ctx, idle)
+	}
+	if err == nil {
+		err = s.quiet(ctx, idle)
+	}
 	if err == nil {
 		err = s.alive()
 	}
 	if err == nil {
-		err = kept{Version: recordVersion, Nonce: s.estate.Nonce, At: time.Now().UTC(), Spec: s.spec}.write(s.estate.lock)
+		err = kept{
+			Version: recordVersion, Nonce: s.estate.Nonce, At: time.Now().UTC(), Spec: s.spec, Options: s.options,
+		}.write(s.estate.lock)
 	}
 	if err != nil {
 		return fmt.Errorf("keep sandbox %s: %w", s.estate.Name, err)
 	}
+	s.closeDisk()
 	s.groups.close()
 	s.estate.release()
 	s.gone = true
@@ -113,7 +124,26 @@ func (r *Runtime) attach(ctx context.Context, h runtime.Handle) (_ *Sandbox, err
 	if e.Store != r.cfg.Store {
 		return nil, fmt.Errorf("it belongs to store %s, we to %s", e.Store, r.cfg.Store)
 	}
-	return newSandbox(r, e, k.Spec), nil
+	return r.resume(ctx, e, k)
+}
+
+// resume makes a sandbox of an estate that was kept, under the same conditions.
+func (r *Runtime) resume(ctx context.Context, e *estate, k kept) (*Sandbox, error) {
+	env, err := r.environment(runtime.RunSpec{}, k.Options)
+	if err == nil {
+		err = env.able.checkSpec(k.Spec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sb, err := env.furnish(ctx, e, k.Spec)
+	if err == nil && sb.onDisk() {
+		err = sb.loadDisk(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, sb.abandon(ctx))
+	}
+	return sb, nil
 }
 
 // readmit reads what an estate's new owner has to know, and checks that it is the one

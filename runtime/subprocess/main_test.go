@@ -22,6 +22,7 @@ const testStore = "6f0c6c0e-54a6-4d64-a1ab-6f2c5c0f7e11"
 
 // TestMain plays the worker that is killed as well; see crash_test.go.
 func TestMain(m *testing.M) {
+	Main()
 	if root := os.Getenv(crashRootVar); root != "" {
 		crashingWorker(root, os.Getenv(crashSpecVar))
 	}
@@ -39,10 +40,18 @@ func newRuntime(t testing.TB, cfg Config) *Runtime {
 	if cfg.Store == "" {
 		cfg.Store = testStore
 	}
+	if cfg.Isolation == "" {
+		cfg.Isolation = None // what is tested mostly; see nested_linux_test.go
+	}
 	rt, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := rt.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return rt
 }
 

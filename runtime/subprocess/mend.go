@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tidemill/tidemill/runtime"
 )
 
 // mendWorkdir makes the workdir anew where the sandbox's own programs removed or replaced
@@ -22,6 +24,10 @@ func (s *Sandbox) mendWorkdir() error {
 	same, err := isIdentity(nil, path, e.Workdir)
 	if err != nil || same {
 		return err
+	}
+	if s.nest != nil {
+		// Mounted in the nest it can't be removed there.
+		return fmt.Errorf("sandbox %s: %w: %s was removed or replaced", e.Name, runtime.ErrLost, path)
 	}
 	root, err := openDir(s.cfg.Root)
 	if err != nil {

@@ -90,7 +90,10 @@ func walkError(at string, err error) error {
 // openPlace opens a place for reading.
 func (s *Sandbox) openPlace(p runtime.Place) (*os.File, error) {
 	if p != runtime.Workdir {
-		return openWalk(s.estate.lock, sidePlaces[p], true)
+		return openWalk(s.side, sidePlaces[p], true)
+	}
+	if s.onDisk() {
+		return openDirAt(s.work, ".")
 	}
 	root, err := openDir(s.cfg.Root)
 	if err != nil {
@@ -158,7 +161,7 @@ func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*
 			return nil, err
 		}
 	}
-	dir, err := openWalk(s.estate.lock, parent, true)
+	dir, err := openWalk(s.side, parent, true)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +187,7 @@ func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*
 // makeParent makes the directory that several places share. What a program put in its
 // way goes, if the place is to be fresh.
 func (s *Sandbox) makeParent(ctx context.Context, parent string, fresh bool) error {
-	dir := s.estate.lock
+	dir := s.side
 	st, err := statAt(dir, parent)
 	if err == nil && kindOf(st) != unix.S_IFDIR {
 		if !fresh {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	goruntime "runtime"
 	"time"
@@ -23,6 +22,7 @@ type process struct {
 	mark    string
 	streams streams
 	pidfd   int
+	nested  *nested // nil where it is started plainly
 
 	started chan struct{} // closed when group and err are set
 	ended   chan struct{} // closed when the program has ended, before it is waited for
@@ -44,6 +44,10 @@ func newProcess(program string, command runtime.Command, dir string, env []strin
 // saves a thread that wakes another one up.
 func (p *process) run(all *groups) {
 	defer close(p.ended)
+	if p.nested != nil {
+		p.runNested()
+		return
+	}
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread() // before ended is closed
 	p.err = p.start()
@@ -101,19 +105,25 @@ func (p *process) awaitEnd(ctx context.Context, patience time.Duration) {
 }
 
 // finish waits for the program that has ended and returns when its streams are read.
-func (p *process) finish(all *groups, grace time.Duration) (*os.ProcessState, error) {
+func (p *process) finish(all *groups, grace time.Duration) (runtime.Exit, error) {
+	if p.nested != nil {
+		return p.finishNested(grace)
+	}
 	waitErr := p.cmd.Wait()
 	all.reaped(p.group)
 	if exitErr := (*exec.ExitError)(nil); errors.As(waitErr, &exitErr) {
 		waitErr = nil
 	}
-	return p.cmd.ProcessState, errors.Join(waitErr, p.streams.finish(grace))
+	return exitOf(p.cmd.ProcessState), errors.Join(waitErr, p.streams.finish(grace))
 }
 
 // abandon gives up a program that doesn't die of SIGKILL, because it hangs in the
 // kernel. When it ends after all somebody has to wait for it.
 func (p *process) abandon() {
 	p.streams.closeOurs()
+	if p.nested != nil {
+		return // the nest waits for it
+	}
 	go func() {
 		<-p.ended
 		_ = p.cmd.Wait()

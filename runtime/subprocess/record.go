@@ -3,6 +3,7 @@
 package subprocess
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ type identity struct {
 }
 
 // record says whose a sandbox is. It is complete before the sandbox is published and
-// never changes.
+// never changes; see traces for what comes after it.
 type record struct {
 	Version int            `json:"version"`
 	Store   string         `json:"store"`
@@ -35,6 +36,9 @@ type record struct {
 	Created time.Time      `json:"created"`
 	Workdir identity       `json:"workdir"`
 	Labels  runtime.Labels `json:"labels"`
+
+	// What was appended: of each owner that the sandbox had, the last is complete.
+	traces []traces
 }
 
 const (
@@ -85,8 +89,18 @@ func readRecord(side *os.File, name string) (record, error) {
 		return record{}, err
 	}
 	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
+	parts := json.NewDecoder(bytes.NewReader(data))
+	if err := parts.Decode(&r); err != nil {
 		return record{}, fmt.Errorf("owner record of %s: %w", name, err)
+	}
+	for {
+		// What is only half there was being written when its writer died, and his nest
+		// died with him.
+		var t traces
+		if parts.Decode(&t) != nil {
+			break
+		}
+		r.traces = append(r.traces, t)
 	}
 	if r.Version != recordVersion || r.Name != name || r.Store == "" || r.Nonce == "" {
 		return record{}, fmt.Errorf("owner record of %s: not one that we wrote", name)

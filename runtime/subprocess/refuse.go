@@ -15,30 +15,17 @@ import (
 // Type is the word under runtime.type in a run file.
 const Type = "subprocess"
 
-// policies are what this runtime can enforce.
+// policies are what this runtime can enforce anywhere.
 var policies = []runtime.NetworkPolicy{runtime.FullInternet}
 
-var unprotected = []string{
-	"Commands run as the worker's own user: they can read and change whatever it can, its home, data directory and sockets included.",
-	"Commands see the worker and the other trials of this machine as processes and may signal them.",
-	"The network is the host's: nothing that the worker reaches is out of reach.",
-	"No limit on memory, processes, files or disk is enforced.",
-	"A process that leaves its process group, changes its directory and drops TIDEMILL_SANDBOX from its environment outlives its sandbox.",
-	"When the worker is killed, children that a command left in the background live until the sandbox is swept or its name is opened again.",
-}
-
-func properties() runtime.Properties {
-	return runtime.Properties{Policies: slices.Clone(policies), Unprotected: slices.Clone(unprotected)}
-}
-
-func refuse(feature, value string) error {
-	return &runtime.UnsupportedError{Runtime: Type, Feature: feature, Value: value}
+func refuse(feature, value string, supported ...string) error {
+	return &runtime.UnsupportedError{Runtime: Type, Feature: feature, Value: value, Supported: supported}
 }
 
 // checkRun refuses what a run asks for and can't get.
-func checkRun(spec runtime.RunSpec) error {
+func (a abilities) checkRun(spec runtime.RunSpec) error {
 	for _, n := range spec.Network {
-		if err := checkNetwork(n); err != nil {
+		if err := a.checkNetwork(n); err != nil {
 			return err
 		}
 	}
@@ -52,26 +39,23 @@ func checkRun(spec runtime.RunSpec) error {
 			return err
 		}
 	}
-	if err := checkServices(spec.Services, ""); err != nil {
+	if err := a.checkServices(spec.Services, ""); err != nil {
 		return err
 	}
 	if spec.Stack != "" {
 		return refuse("stack", spec.Stack)
 	}
-	for key := range spec.Options {
-		return refuse("options."+key, fmt.Sprint(spec.Options[key])) // there are none
-	}
-	return checkResources(spec.Resources)
+	return a.checkResources(spec.Resources)
 }
 
 // checkSpec refuses what a sandbox asks for and can't get.
-func checkSpec(spec runtime.Spec) error {
-	for _, phase := range []runtime.Phase{runtime.Setup, runtime.Agent, runtime.Grade} {
+func (a abilities) checkSpec(spec runtime.Spec) error {
+	for _, phase := range phases {
 		n, ok := spec.NetworkFor(phase)
 		if !ok {
-			return fmt.Errorf("no network policy for the %s phase: name one, %s is supported", phase, policies[0])
+			return fmt.Errorf("no network policy for the %s phase: name one, %v are supported", phase, a.policies)
 		}
-		if err := checkNetwork(n); err != nil {
+		if err := a.checkNetwork(n); err != nil {
 			return err
 		}
 	}
@@ -80,20 +64,26 @@ func checkSpec(spec runtime.Spec) error {
 			return err
 		}
 	}
-	return cmpErr(checkImage(spec.Image), checkServices(spec.Services, spec.Runner), checkResources(spec.Resources))
+	return cmpErr(checkImage(spec.Image), a.checkServices(spec.Services, spec.Runner), a.checkResources(spec.Resources))
 }
 
-func checkNetwork(n runtime.Network) error {
-	if slices.Contains(policies, n.Policy) {
+func (a abilities) checkNetwork(n runtime.Network) error {
+	if slices.Contains(a.policies, n.Policy) {
 		return nil
 	}
-	supported := make([]string, len(policies))
-	for i, p := range policies {
+	supported := make([]string, len(a.policies))
+	for i, p := range a.policies {
 		supported[i] = string(p)
 	}
-	return &runtime.UnsupportedError{
-		Runtime: Type, Feature: "network_policy", Value: string(n.Policy), Supported: supported,
+	return a.because(string(n.Policy), refuse("network_policy", string(n.Policy), supported...))
+}
+
+// because adds what is known about why something can't be enforced.
+func (a abilities) because(key string, err error) error {
+	if why := a.why[key]; why != nil {
+		return fmt.Errorf("%w (%w)", err, why)
 	}
+	return err
 }
 
 func checkImage(image runtime.Image) error {
@@ -122,9 +112,9 @@ func checkService(name string) error {
 
 // checkServices lets through what describes a single box: no service, or one without
 // a name that asks for nothing.
-func checkServices(services []runtime.Service, runner string) error {
+func (a abilities) checkServices(services []runtime.Service, runner string) error {
 	for _, s := range services {
-		if err := cmpErr(checkService(s.Name), checkImage(s.Image), checkResources(s.Resources)); err != nil {
+		if err := cmpErr(checkService(s.Name), checkImage(s.Image), a.checkResources(s.Resources)); err != nil {
 			return err
 		}
 	}
@@ -134,16 +124,18 @@ func checkServices(services []runtime.Service, runner string) error {
 	return checkService(runner)
 }
 
-// checkResources refuses every limit. It walks the struct, so that a limit which is
-// added to the contract is refused here until somebody enforces it.
-func checkResources(r runtime.Resources) error {
+// checkResources refuses every limit that can't be enforced. It walks the struct, so that
+// a limit which is added to the contract is refused here until somebody enforces it.
+func (a abilities) checkResources(r runtime.Resources) error {
 	v := reflect.ValueOf(r)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() || v.Field(i).Kind() == reflect.Slice && v.Field(i).Len() == 0 {
 			continue
 		}
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
-		return refuse("resources."+key, fmt.Sprint(v.Field(i)))
+		if !slices.Contains(a.limits, key) {
+			return a.because(key, refuse("resources."+key, fmt.Sprint(v.Field(i)), a.limits...))
+		}
 	}
 	return nil
 }

@@ -8,23 +8,32 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tidemill/tidemill/runtime"
+	"github.com/tidemill/tidemill/runtime/subprocess/internal/nest"
 )
 
 // Sandbox is a directory of this machine in which commands run.
 type Sandbox struct {
-	cfg    Config
-	reap   *reaper
-	estate *estate
-	spec   runtime.Spec
-	env    map[string]string // of every command
-	groups groups
-	serial atomic.Int64 // of commands
+	cfg     Config
+	reap    *reaper
+	estate  *estate
+	spec    runtime.Spec
+	options options
+	env     map[string]string // of every command
+	groups  groups
+	serial  atomic.Int64 // of commands
+
+	nest     *nest.Nest // nil where commands are started plainly
+	nestSpec nest.Spec
+	// Where the files are: in the side directory, or on a disk of a fixed size. The workdir
+	// is only known to be on one; else it goes by its path.
+	work, side *os.File
 
 	life context.Context // ends with the cause ErrClosed
 	end  context.CancelCauseFunc
@@ -36,8 +45,10 @@ type Sandbox struct {
 	gone    bool // everything is removed
 	busy    int  // calls that use the estate
 	idle    chan struct{}
+	online  bool // commands of this phase have the host's network
 
 	listeners []net.Listener
+	forwards  map[int]*forward // by port, see Endpoint
 }
 
 var (
@@ -45,8 +56,13 @@ var (
 	_ runtime.Ingress = (*Sandbox)(nil)
 )
 
-func newSandbox(rt *Runtime, e *estate, spec runtime.Spec) *Sandbox {
-	s := &Sandbox{cfg: rt.cfg, reap: rt.claims.reap, estate: e, spec: spec}
+func newSandbox(env *environment, e *estate, spec runtime.Spec) *Sandbox {
+	rt := env.rt
+	s := &Sandbox{
+		cfg: rt.cfg, reap: rt.claims.reap, estate: e, spec: spec, options: env.options, side: e.lock,
+	}
+	network, _ := spec.NetworkFor(runtime.Setup)
+	s.online = network.Policy != runtime.NoInternet
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.env = baseEnv(rt.cfg.Path, s.Path(runtime.Workdir), filepath.Join(s.sidePath(), tmpName))
 	maps.Copy(s.env, spec.Env)
@@ -107,38 +123,45 @@ func (s *Sandbox) EndProcesses(ctx context.Context) error {
 		return err
 	}
 	defer s.leave()
-	if err := s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups); err != nil {
+	if err := s.endAll(ctx); err != nil {
 		return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
 	}
 	return nil
 }
 
-// SetPhase has nothing to switch: every phase has the network of the host.
-func (s *Sandbox) SetPhase(_ context.Context, p runtime.Phase) error {
+func (s *Sandbox) endAll(ctx context.Context) error {
+	if s.nest == nil {
+		return s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.KillTimeout, errBudget)
+	defer cancel()
+	return s.lostNest(s.nest.End(ctx))
+}
+
+var phases = []runtime.Phase{runtime.Setup, runtime.Agent, runtime.Grade}
+
+// SetPhase switches to the phase's network. Processes that a phase with the host's
+// network left running are ended when the next one has none: they would keep it.
+func (s *Sandbox) SetPhase(ctx context.Context, p runtime.Phase) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
 	defer s.leave()
-	switch p {
-	case runtime.Setup, runtime.Agent, runtime.Grade:
-		return nil
+	if !slices.Contains(phases, p) {
+		return fmt.Errorf("phase %q: want %s, %s or %s", p, runtime.Setup, runtime.Agent, runtime.Grade)
 	}
-	return fmt.Errorf("phase %q: want %s, %s or %s", p, runtime.Setup, runtime.Agent, runtime.Grade)
-}
-
-// Endpoint returns the port on the loopback, which the sandbox shares with the worker.
-func (s *Sandbox) Endpoint(_ context.Context, service string, port int) (string, error) {
-	if err := s.enter(); err != nil {
-		return "", err
+	network, _ := s.spec.NetworkFor(p)
+	online := network.Policy != runtime.NoInternet
+	s.mu.Lock()
+	was := s.online
+	s.online = online
+	s.mu.Unlock()
+	if was && !online {
+		if err := s.endAll(ctx); err != nil {
+			return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
+		}
 	}
-	defer s.leave()
-	if err := checkService(service); err != nil {
-		return "", err
-	}
-	if port < 1 || port > 65535 {
-		return "", fmt.Errorf("port %d: want 1 to 65535", port)
-	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
+	return nil
 }
 
 // Evidence is empty: there are no services.
@@ -150,14 +173,17 @@ func (s *Sandbox) Evidence(context.Context, int) (runtime.Evidence, error) {
 	return runtime.Evidence{}, nil
 }
 
-// Alive tells whether the workdir and the side directory are where they should be, and
-// are the ones that we made.
+// Alive tells whether the directories are where they should be and are the ones that we
+// made, and the nest is alive.
 func (s *Sandbox) Alive(context.Context) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
 	defer s.leave()
-	return s.alive()
+	if err := s.alive(); err != nil || s.nest == nil {
+		return err
+	}
+	return s.aliveNest()
 }
 
 func (s *Sandbox) alive() error {
@@ -204,18 +230,39 @@ func (s *Sandbox) shut() <-chan struct{} {
 
 // quiet ends what runs.
 func (s *Sandbox) quiet(ctx context.Context, idle <-chan struct{}) error {
-	killed := s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups)
+	killed := s.killAll(ctx)
 	if idle != nil {
 		select {
 		case <-idle:
 			// A command that was just being started when we looked.
-			killed = errors.Join(killed, s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups))
+			killed = errors.Join(killed, s.killAll(ctx))
 		case <-ctx.Done():
 			return errors.Join(killed, fmt.Errorf("calls are still running in it: %w", context.Cause(ctx)))
 		}
 	}
 	s.closeListeners()
 	return killed
+}
+
+// killAll ends everything for good.
+func (s *Sandbox) killAll(ctx context.Context) error {
+	if s.nest == nil {
+		return s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups)
+	}
+	return s.nest.Close(ctx)
+}
+
+// abandon ends what is there, and removes nothing.
+func (s *Sandbox) abandon(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.cfg.CloseTimeout, errBudget)
+	defer cancel()
+	err := s.quiet(ctx, s.shut())
+	s.closeDisk()
+	s.groups.close()
+	return err
 }
 
 func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
@@ -231,6 +278,7 @@ func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
 	if err := errors.Join(killed, s.estate.demolish(ctx, root, s.estate.Name+sideSuffix)); err != nil {
 		return err
 	}
+	s.closeDisk()
 	s.groups.close()
 	s.estate.release()
 	return nil

@@ -170,7 +170,7 @@ func (r *Runtime) Destroy(ctx context.Context, h runtime.Handle) error {
 	if kind == kindWorkdir {
 		base = e.depose(root, base)
 	}
-	err = r.claims.reap.end(ctx, e.quarry(r.cfg.Root), nil)
+	err = r.claims.endOther(ctx, e, locked)
 	if err == nil {
 		err = e.demolish(ctx, root, base)
 	}

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ import (
 type unpacker struct {
 	root    *os.Root
 	limits  runtime.CopyLimits
+	links   bool            // symlinks may lead anywhere
+	without []string        // entries at the top that are passed over
 	made    map[string]bool // directories that are known to be real ones
 	modes   []dirMode       // set at the end, so that a read-only directory can be filled
 	bytes   int64
@@ -49,6 +52,9 @@ func (u *unpacker) unpack(ctx context.Context, r *tar.Reader) error {
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			continue // metadata; git archive writes one
+		}
+		if top, _, _ := strings.Cut(path.Clean(h.Name), "/"); slices.Contains(u.without, top) {
+			continue
 		}
 		if err := u.entry(h, r); err != nil {
 			return err
@@ -190,7 +196,7 @@ func (u *unpacker) file(name string, h *tar.Header, r io.Reader) error {
 }
 
 func (u *unpacker) symlink(name string, h *tar.Header) error {
-	if reason := checkTarget(name, h.Linkname); reason != "" {
+	if reason := checkTarget(name, h.Linkname); reason != "" && !u.links {
 		return &runtime.PathError{Path: name, Reason: reason}
 	}
 	return u.replace(name, func() error { return u.root.Symlink(h.Linkname, name) })

@@ -17,9 +17,9 @@ const pairTrials = 200
 // time by tidemill's time, pair by pair: 1 would be a path that costs nothing.
 func BenchmarkPairs(b *testing.B) {
 	for _, slots := range slotCounts {
-		b.Run(fmt.Sprintf("isolation=plain/slots=%d", slots), func(b *testing.B) {
+		b.Run(fmt.Sprintf("isolation=none/slots=%d", slots), func(b *testing.B) {
 			r, t := newRig(b), newBare(b, plain())
-			file := r.runFile(b, pairTrials, "")
+			file := r.runFile(b, pairTrials, "none")
 			var ratios, ours, bares []float64
 			for i := range b.N {
 				b.StopTimer()

@@ -13,15 +13,17 @@ var slotCounts = []int{1, 4, 16}
 // BenchmarkTrial is the whole path: lease, claim, sandbox, two children, bundle, commit,
 // ack.
 func BenchmarkTrial(b *testing.B) {
-	for _, slots := range slotCounts {
-		b.Run(fmt.Sprintf("path=tidemill/slots=%d", slots), func(b *testing.B) {
-			r := newRig(b)
-			r.submit(b, r.runFile(b, b.N, ""))
-			b.ResetTimer()
-			start := time.Now()
-			r.work(b, b.N, slots)
-			b.StopTimer()
-			b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "trials/s")
-		})
+	for _, isolation := range []string{"none", "required"} {
+		for _, slots := range slotCounts {
+			b.Run(fmt.Sprintf("path=tidemill/isolation=%s/slots=%d", isolation, slots), func(b *testing.B) {
+				r := newRig(b)
+				r.submit(b, r.runFile(b, b.N, isolation))
+				b.ResetTimer()
+				start := time.Now()
+				r.work(b, b.N, slots)
+				b.StopTimer()
+				b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "trials/s")
+			})
+		}
 	}
 }

@@ -94,7 +94,8 @@ func (o options) execute(cmd *cobra.Command, file, word string) (err error) {
 // admit refuses what could not run here, or could not be kept.
 func (s *session) admit(ctx context.Context) (err error) {
 	kind := s.run.Runtime.Type
-	s.runtimes, err = runtimes.ForRun(runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID}, s.run, s.run.File)
+	c := runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID, Hide: []string{s.dir.Store()}}
+	s.runtimes, err = runtimes.ForRun(c, s.run, s.run.File)
 	if err != nil {
 		return err
 	}

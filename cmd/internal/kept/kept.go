@@ -66,7 +66,7 @@ func Open(ctx context.Context, store bundle.Store, where string) (_ *List, err e
 	if err != nil {
 		return nil, err
 	}
-	if l.runtimes, err = runtimes.New(runtimes.Config{Dir: work, StoreUUID: id.StoreUUID}, types...); err != nil {
+	if l.runtimes, err = runtimes.New(runtimes.Config{Dir: work, StoreUUID: id.StoreUUID, Hide: []string{dir}}, types...); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -57,7 +57,7 @@ func (s *session) openRuntime(run *manifest.Run, from string) error {
 	if s.runtimes[kind] != nil {
 		return nil
 	}
-	rts, err := runtimes.ForRun(runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID}, run, from)
+	rts, err := runtimes.ForRun(runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID, Hide: []string{s.dir.Store()}}, run, from)
 	if err != nil {
 		return err
 	}

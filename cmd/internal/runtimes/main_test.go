@@ -6,6 +6,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/tidemill/tidemill/runtime/subprocess"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	subprocess.Main()
+	goleak.VerifyTestMain(m)
+}

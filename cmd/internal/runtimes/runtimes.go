@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,14 +25,33 @@ type Config struct {
 	Dir string
 	// StoreUUID is whose they are.
 	StoreUUID string
+	// Hide are directories that sandboxes of this machine must not see: the data
+	// directory that Dir is in, caches.
+	Hide []string
 }
 
 // makers says how each type is made.
 var makers = map[string]func(Config) (runtime.Runtime, error){
 	subprocess.Type: func(c Config) (runtime.Runtime, error) {
-		return subprocess.New(subprocess.Config{Root: c.Dir, Store: c.StoreUUID})
+		hide, err := absolute(c.Hide)
+		if err != nil {
+			return nil, err
+		}
+		return subprocess.New(subprocess.Config{Root: c.Dir, Store: c.StoreUUID, Hide: hide})
 	},
 	scripted.Type: func(Config) (runtime.Runtime, error) { return scripted.New(scripted.Config{}), nil },
+}
+
+func absolute(paths []string) ([]string, error) {
+	var out []string
+	for _, p := range paths {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, abs)
+	}
+	return out, nil
 }
 
 // Types returns the names of all types, sorted.

@@ -119,7 +119,11 @@ func (o options) execute(cmd *cobra.Command) (err error) {
 
 // runtimes makes those that the worker offers.
 func (o options) runtimes(dir *local.Dir, storeUUID string) (map[string]runtime.Runtime, error) {
-	rts, err := runtimes.New(runtimes.Config{Dir: dir.Work(), StoreUUID: storeUUID}, o.types...)
+	hide := []string{dir.Store()}
+	if store, ok := stores.Directory(o.store); ok {
+		hide = append(hide, store)
+	}
+	rts, err := runtimes.New(runtimes.Config{Dir: dir.Work(), StoreUUID: storeUUID, Hide: hide}, o.types...)
 	if _, ok := errors.AsType[*runtimes.UnknownTypeError](err); ok {
 		return nil, app.Usage(fmt.Errorf("--runtimes: %w", err))
 	}

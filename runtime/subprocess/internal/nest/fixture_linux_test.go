@@ -60,7 +60,7 @@ func testRoot(t testing.TB) string {
 func (p place) spec(name string) Spec {
 	return Spec{
 		Name: name, Dirs: []string{p.work, p.side}, Tmp: p.tmp, Offline: true,
-		View: View{Root: p.root, Hide: append(DefaultHide(), filepath.Dir(p.root))},
+		View: &View{Root: p.root, Hide: append(DefaultHide(), filepath.Dir(p.root))},
 	}
 }
 

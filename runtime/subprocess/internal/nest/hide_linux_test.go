@@ -19,7 +19,7 @@ import (
 func TestProbe(t *testing.T) {
 	warden := startWarden(t)
 	root := testRoot(t)
-	r := warden.Probe(t.Context(), View{Root: root, Hide: DefaultHide()})
+	r := warden.Probe(t.Context(), &View{Root: root, Hide: DefaultHide()})
 	// What a machine has can differ, but not whether a nest holds what it promises.
 	for what, err := range map[string]error{"nests": r.Nests, "hidden": r.Hides, "offline": r.Offline, "disk": r.Disk} {
 		if err != nil {
@@ -37,7 +37,7 @@ func TestProbe(t *testing.T) {
 	nothingLeft(t, warden, "probe")
 
 	// A probe that can't do its test outside says so, and doesn't praise what it saw.
-	r = warden.Probe(t.Context(), View{Root: filepath.Join(root, "nowhere"), Hide: DefaultHide()})
+	r = warden.Probe(t.Context(), &View{Root: filepath.Join(root, "nowhere"), Hide: DefaultHide()})
 	for _, err := range []error{r.Nests, r.Hides, r.Offline, r.Memory, r.Pids, r.Disk} {
 		if err == nil {
 			t.Errorf("a probe that can't begin reports %+v", r)
@@ -94,22 +94,22 @@ func TestHostIsHidden(t *testing.T) {
 func TestHostCantBeChanged(t *testing.T) {
 	b := open(t, startWarden(t))
 	for _, script := range []string{
-		"echo x >/etc/nest-test", "echo x >>/etc/passwd", "touch /usr/x", "mkdir /x", "rm -rf /home/x /root/x && touch /root/x",
+		"echo x >/etc/nest-test", "echo x >>/etc/passwd", "touch /usr/x", "mkdir /x", "cd /root && touch x",
 		"echo core >/proc/sys/kernel/core_pattern", "echo 1 >/proc/sys/vm/drop_caches", "echo b >/proc/sysrq-trigger",
 		"echo x >/sys/kernel/uevent_helper", "mkdir /sys/fs/cgroup/memory/nest-test || mkdir /sys/fs/cgroup/nest-test",
 		"mknod disk b 254 0 && dd if=disk of=/dev/null count=1", "mknod mem c 1 1 && dd if=mem of=/dev/null count=1",
 		"mount -t tmpfs none /mnt", "mount -o remount,rw /", "umount /root", "umount -l /proc", "mount --bind / $PWD",
 		"unshare -m umount /root", "unshare -Urm umount /root", "unshare -Urm mount -o remount,rw,bind /",
 		"nsenter -t 1 -m true", "chroot /proc/1/root true", "cat /proc/1/environ /proc/1/mem", "kill -9 1 && sleep 0.1 && ! kill -0 1",
-		"ls /proc/1/root/", "readlink /proc/1/fd/0", "[ $(ls /proc/self/fd | wc -l) -gt 4 ]", "[ $(ls /proc/1/fd | wc -l) -gt 3 ]", "echo 0 >/proc/self/oom_score_adj",
-		"touch " + b.root + "/x", "rmdir $PWD", "mv $PWD $PWD-2", "touch /dev/x", "hostname nest-test",
+		"cd /proc/1/root && ls", "readlink /proc/1/fd/0", "[ $(ls /proc/self/fd | wc -l) -gt 4 ]", "[ $(ls /proc/1/fd | wc -l) -gt 3 ]", "echo 0 >/proc/self/oom_score_adj",
+		"touch " + b.root + "/x", "rmdir $PWD", "mv $PWD $PWD-2", "touch /dev/x", "chmod 666 /dev/null", "chown 0 /dev/tty", "echo x >/dev/nothing", "hostname nest-test",
 	} {
 		if r := b.run(script); r.err != nil || r.status.Wait == 0 {
 			t.Errorf("%q succeeds: %s (%v)", script, r.out, r.err)
 		}
 	}
 	b.sh("echo still works >file; cat file")
-	for _, path := range []string{"/etc/nest-test", "/usr/x", "/x", "/root/x"} {
+	for _, path := range []string{"/etc/nest-test", "/usr/x", "/x"} {
 		if _, err := os.Stat(path); err == nil {
 			t.Errorf("%s was made on the host", path)
 			_ = os.Remove(path)

@@ -44,8 +44,8 @@ func Main() {
 // office is what the warden has.
 type office struct {
 	groups groups
-	init   string // the path to execute
-	views  views
+	init   string         // the path to execute
+	views  map[int]*scene // touched by serve alone
 
 	mu    sync.Mutex
 	socks map[int]bool // of nests
@@ -72,7 +72,7 @@ func watch() error {
 	if err != nil {
 		return err
 	}
-	o := &office{init: fmt.Sprintf("/proc/self/fd/%d", image), socks: map[int]bool{}}
+	o := &office{init: fmt.Sprintf("/proc/self/fd/%d", image), socks: map[int]bool{}, views: map[int]*scene{}}
 	o.groups = findGroups(group)
 	if err := sendFrame(rawSend(wardenSock), response{Hello: o.groups.hello()}, nil); err != nil {
 		return fmt.Errorf("say hello: %w", err)
@@ -113,7 +113,10 @@ func (o *office) serve() {
 		}
 		switch {
 		case req.Op == opOpen && len(fds) == 2 && req.Spec != nil:
-			o.open(fds[0], fds[1], *req.Spec)
+			if req.View != nil {
+				o.views[req.ViewID] = &scene{view: req.View}
+			}
+			o.open(fds[0], fds[1], *req.Spec, o.views[req.ViewID])
 		case req.Op == opLook && len(fds) == 1 && req.Look != nil:
 			// On a thread of its own: it dials, and the next request shouldn't wait.
 			go answer(fds[0], response{Seen: look(*req.Look)})
@@ -130,10 +133,10 @@ func answer(reply int, r response, fds ...int) {
 }
 
 // open makes a nest on a thread that ends with it.
-func (o *office) open(reply, sock int, spec Spec) {
+func (o *office) open(reply, sock int, spec Spec, view *scene) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ended {
+	if o.ended || view == nil {
 		closeAll([]int{reply, sock})
 		return
 	}
@@ -144,7 +147,7 @@ func (o *office) open(reply, sock int, spec Spec) {
 		// Never unlocked: with the goroutine the thread ends, and what it has become is
 		// nobody's any more.
 		goruntime.LockOSThread()
-		err := o.nest(reply, sock, spec)
+		err := o.nest(reply, sock, spec, view)
 		o.mu.Lock()
 		delete(o.socks, sock)
 		o.mu.Unlock()

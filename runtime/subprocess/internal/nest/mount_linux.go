@@ -3,7 +3,9 @@
 package nest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -51,11 +53,37 @@ func makePoint(fd int, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
+	return makeFile(path, 0o644)
+}
+
+// makeFile makes an empty file without opening it: a child that another thread is just
+// forking would have a copy of the descriptor, and the file system couldn't be made
+// read-only.
+func makeFile(path string, mode uint32) error {
+	if err := unix.Mknod(path, unix.S_IFREG|mode, 0); err != nil {
+		return &fs.PathError{Op: "make", Path: path, Err: err}
 	}
-	return f.Close()
+	return nil
+}
+
+// nothing is an empty file in the view, to put over others.
+const nothing = "/dev/nothing"
+
+// cover puts nothing over a file. One that isn't there needs none.
+func cover(path string) error {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, nothing, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("cover %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	// It is the same file in all nests: nobody leaves a message in it.
+	if err := setAttr(fd, "", sealed, unix.AT_EMPTY_PATH); err != nil {
+		return fmt.Errorf("cover %s: %w", path, err)
+	}
+	if err := attachTree(fd, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cover %s: %w", path, err)
+	}
+	return nil
 }
 
 // devices are what an ordinary program expects in /dev.
@@ -71,6 +99,11 @@ func (b *builder) cloneDevices() (map[string]int, error) {
 			return nil, fmt.Errorf("clone /dev/%s: %w", name, err)
 		}
 		b.fds = append(b.fds, fd)
+		// That a device is on a read-only file system doesn't keep anybody from writing to
+		// it, only from changing its mode, which would be the host's.
+		if err := setAttr(fd, "", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID, unix.AT_EMPTY_PATH); err != nil {
+			return nil, fmt.Errorf("protect /dev/%s: %w", name, err)
+		}
 		nodes[name] = fd
 	}
 	return nodes, nil
@@ -85,6 +118,9 @@ func (b *builder) makeDev(nodes map[string]int) error {
 		if err := b.attach(fd, "/dev/"+name); err != nil {
 			return err
 		}
+	}
+	if err := makeFile(nothing, 0); err != nil {
+		return err
 	}
 	for _, dir := range []string{"pts", "shm"} {
 		if err := os.Mkdir("/dev/"+dir, 0o755); err != nil {

@@ -35,8 +35,13 @@ func (w *Warden) Open(ctx context.Context, spec Spec) (*Nest, error) {
 		return nil, err
 	}
 	var fds []int
-	r, err := ask(ctx, w.sock, &w.sending, request{Op: opOpen, Spec: &spec}, &fds, theirs)
+	var r response
+	reply, err := w.callOpen(&spec, theirs)
 	unix.Close(theirs)
+	if err == nil {
+		r, err = await(ctx, reply, &fds)
+		reply.Close()
+	}
 	n := &Nest{warden: w, sock: ours, init: r.Init}
 	for i, fd := range fds {
 		n.dirs = append(n.dirs, os.NewFile(uintptr(fd), spec.Dirs[i]))
@@ -78,7 +83,7 @@ func (n *Nest) Start(c Command) (*Process, error) {
 	p := &Process{nest: n, id: n.serial.Add(1)}
 	var err error
 	p.reply, err = call(n.sock, &n.sending, request{Op: opRun, Run: &runRequest{
-		ID: p.id, Argv: c.Argv, Env: c.Env, Path: c.Path, Dir: c.Dir, Online: c.Online, OpenFiles: c.OpenFiles, FileSize: c.FileSize,
+		ID: p.id, Argv: toBytes(c.Argv), Env: toBytes(c.Env), Path: anyBytes(c.Path), Dir: anyBytes(c.Dir), Online: c.Online, OpenFiles: c.OpenFiles, FileSize: c.FileSize,
 	}}, fds...)
 	if errors.Is(err, unix.E2BIG) {
 		err = &StartError{Name: c.Argv[0], Err: err}

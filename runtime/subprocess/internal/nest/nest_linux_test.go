@@ -35,6 +35,9 @@ func TestCommands(t *testing.T) {
 	}); got != "a b\nc/$(id)" {
 		t.Errorf("arguments and environment arrive as %q", got)
 	}
+	if got := b.sh(`printf %s "$1" | od -An -tx1`, func(c *Command) { c.Argv = append(c.Argv, "sh", "\xff\xfe\"") }); got != "ff fe 22" {
+		t.Errorf("bytes that are no text arrive as %q", got)
+	}
 	// More of both than fits into one message.
 	big := strings.Repeat("x", 100<<10)
 	if got := b.sh(`echo ${#A} ${#B} ${#C}`, func(c *Command) { c.Env = append(c.Env, "A="+big, "B="+big, "C="+big) }); got != "102400 102400 102400" {
@@ -304,7 +307,7 @@ func TestWardenDies(t *testing.T) {
 // awaitNobody gives processes that were killed the time to be gone.
 func awaitNobody(t *testing.T, id string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); len(alive(id)) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); len(alive(id)) > 0; time.Sleep(time.Millisecond) { // nobody tells
 		if time.Now().After(deadline) {
 			t.Fatalf("alive: %v", alive(id))
 		}
@@ -380,7 +383,7 @@ func nothingLeft(t *testing.T, warden *Warden, name string) {
 		}
 		return n
 	}
-	for deadline := time.Now().Add(patience); children() > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); children() > 0; time.Sleep(time.Millisecond) { // nobody tells
 		if time.Now().After(deadline) {
 			t.Fatalf("the warden has %d children", children())
 		}
@@ -407,18 +410,16 @@ func TestNothingIsLeft(t *testing.T) {
 		return len(list)
 	}
 	p := newPlace(t, testRoot(t), "box")
+	spec := p.spec("left")
+	spec.Disk = 1 << 20
+	if warden.hello.NoMemory == "" {
+		spec.Memory = 64 << 20
+	}
+	if warden.hello.NoPids == "" {
+		spec.Pids = 64
+	}
 	use := func() {
-		n, err := warden.Open(t.Context(), func() Spec {
-			s := p.spec("left")
-			s.Disk = 1 << 20
-			if warden.hello.NoMemory == "" {
-				s.Memory = 64 << 20
-			}
-			if warden.hello.NoPids == "" {
-				s.Pids = 64
-			}
-			return s
-		}())
+		n, err := warden.Open(t.Context(), spec)
 		if err != nil {
 			t.Fatal(err)
 		}

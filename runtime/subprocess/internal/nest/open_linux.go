@@ -16,9 +16,10 @@ import (
 
 // nest makes a nest of this thread, keeps it until the worker closes it, and removes
 // it. What it returns is what could not be removed.
-func (o *office) nest(reply, sock int, spec Spec) error {
+func (o *office) nest(reply, sock int, spec Spec, view *scene) error {
+	spec.View = view.view
 	t := &tenant{sock: sock, init: -1, talk: -1, disk: -1, procs: map[int]*proc{}}
-	dirs, err := t.enter(o, spec)
+	dirs, err := t.enter(o, spec, view)
 	if err != nil {
 		if cerr := t.leave(); cerr != nil {
 			err = fmt.Errorf("%w; and %w", err, cerr)
@@ -49,8 +50,8 @@ type tenant struct {
 }
 
 // enter takes the thread into the nest. It returns directories of the disk.
-func (t *tenant) enter(o *office, spec Spec) ([]int, error) {
-	view, err := o.views.get(spec.View)
+func (t *tenant) enter(o *office, spec Spec, scene *scene) ([]int, error) {
+	view, err := scene.get()
 	if err != nil {
 		return nil, fmt.Errorf("view: %w", err)
 	}
@@ -142,6 +143,11 @@ func (t *tenant) mount(spec Spec) (opened []int, err error) {
 			return opened, err
 		}
 	}
+	for _, file := range spec.Cover {
+		if err := cover(file); err != nil {
+			return opened, err
+		}
+	}
 	if err := setAttr(unix.AT_FDCWD, spec.View.Root, sealed|unix.MOUNT_ATTR_NOSUID, 0); err != nil {
 		return opened, fmt.Errorf("seal %s: %w", spec.View.Root, err)
 	}
@@ -160,7 +166,7 @@ var tmpDirs = []string{"/tmp", "/var/tmp"}
 
 // mountTmp gives the nest a /tmp of its own. What the view has inside comes along: a
 // directory of nests that is there, a program that is shown.
-func mountTmp(tmp int, view View) error {
+func mountTmp(tmp int, view *View) error {
 	type carried struct {
 		path string
 		fd   int

@@ -21,7 +21,7 @@ const ProbePrefix = "@probe-"
 
 // Probe opens nests and finds out what holds in them. Whatever must fail inside is done
 // outside as well, where it must succeed: a test that can't fail proves nothing.
-func (w *Warden) Probe(ctx context.Context, view View) Report {
+func (w *Warden) Probe(ctx context.Context, view *View) Report {
 	p, err := w.newProbe(view)
 	if err != nil {
 		return failed(fmt.Errorf("probe: %w", err))
@@ -58,7 +58,7 @@ type probe struct {
 	look      Look
 }
 
-func (w *Warden) newProbe(view View) (_ *probe, err error) {
+func (w *Warden) newProbe(view *View) (_ *probe, err error) {
 	p := &probe{warden: w}
 	defer func() {
 		if err != nil {

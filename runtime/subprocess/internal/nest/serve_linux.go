@@ -102,9 +102,10 @@ func (t *tenant) start(r runRequest, fds []int) (*proc, error) {
 	if len(r.Argv) == 0 {
 		return nil, &StartError{Err: errors.New("argv is empty")}
 	}
-	path, err := LookUp(r.Argv[0], r.Path, r.Dir)
+	name := string(r.Argv[0])
+	path, err := LookUp(name, string(r.Path), string(r.Dir))
 	if err != nil {
-		return nil, &StartError{Name: r.Argv[0], Err: err}
+		return nil, &StartError{Name: name, Err: err}
 	}
 	p := &proc{id: r.ID, before: t.group.counts()}
 	fork := func() { err = t.fork(p, path, r, fds) }
@@ -129,9 +130,10 @@ func (t *tenant) fork(p *proc, path string, r runRequest, fds []int) (err error)
 		Ptrace: len(limits) > 0, // so that it stops before its first instruction
 	}
 	t.group.spawn(attr)
-	files := []uintptr{uintptr(fds[0]), uintptr(fds[1]), uintptr(fds[2])}
+	how := &syscall.ProcAttr{Dir: string(r.Dir), Env: fromBytes(r.Env), Sys: attr}
+	how.Files = []uintptr{uintptr(fds[0]), uintptr(fds[1]), uintptr(fds[2])}
 	for attempt := 0; ; attempt++ {
-		p.pid, err = syscall.ForkExec(path, r.Argv, &syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: files, Sys: attr})
+		p.pid, err = syscall.ForkExec(path, fromBytes(r.Argv), how)
 		// A file that was just written can't be executed while a child that another thread
 		// is forking has a copy of the descriptor that it was written with.
 		if err != syscall.ETXTBSY || attempt == 10 {
@@ -141,10 +143,10 @@ func (t *tenant) fork(p *proc, path string, r runRequest, fds []int) (err error)
 	}
 	if err != nil {
 		var st unix.Stat_t
-		if dirErr := unix.Stat(r.Dir, &st); dirErr != nil {
-			err = &fs.PathError{Op: "chdir", Path: r.Dir, Err: dirErr}
+		if dirErr := unix.Stat(how.Dir, &st); dirErr != nil {
+			err = &fs.PathError{Op: "chdir", Path: how.Dir, Err: dirErr}
 		}
-		return &StartError{Name: r.Argv[0], Err: err}
+		return &StartError{Name: string(r.Argv[0]), Err: err}
 	}
 	if len(limits) > 0 {
 		if err := release(p.pid, limits); err != nil {

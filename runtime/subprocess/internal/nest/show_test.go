@@ -55,59 +55,59 @@ func TestShow(t *testing.T) {
 			tree: []string{"usr/bin/sh", "usr/bin/awk -> sh"},
 			path: []string{"usr/bin"},
 		}, {
-			name: "a bin of the home alone",
-			tree: []string{"home/bin/tool", "home/.ssh/id", "home/lib/x"},
-			path: []string{"home/bin"},
-			show: []string{"home/bin"},
+			name: "a bin of a person alone",
+			tree: []string{"person/bin/tool", "person/.ssh/id", "person/lib/x"},
+			path: []string{"person/bin"},
+			show: []string{"person/bin"},
 		}, {
 			name: "a bin without an installation around it",
-			tree: []string{"home/.cargo/bin/cargo", "home/.cargo/credentials.toml"},
-			path: []string{"home/.cargo/bin"},
-			show: []string{"home/.cargo/bin"},
+			tree: []string{"person/.cargo/bin/cargo", "person/.cargo/credentials.toml"},
+			path: []string{"person/.cargo/bin"},
+			show: []string{"person/.cargo/bin"},
 		}, {
 			name: "a version manager",
-			tree: []string{"home/.pyenv/shims/python", "home/.pyenv/libexec/pyenv", "home/.pyenv/versions/3/bin/python"},
-			path: []string{"home/.pyenv/shims"},
-			show: []string{"home/.pyenv"},
+			tree: []string{"person/.pyenv/shims/python", "person/.pyenv/libexec/pyenv", "person/.pyenv/versions/3/bin/python"},
+			path: []string{"person/.pyenv/shims"},
+			show: []string{"person/.pyenv"},
 		}, {
 			name: "of .local not the personal part",
-			tree: []string{"home/.local/bin/tool", "home/.local/lib/python/x", "home/.local/share/keyrings/login"},
-			path: []string{"home/.local/bin"},
-			show: []string{"home/.local/bin", "home/.local/lib"},
+			tree: []string{"person/.local/bin/tool", "person/.local/lib/python/x", "person/.local/share/keyrings/login"},
+			path: []string{"person/.local/bin"},
+			show: []string{"person/.local/bin", "person/.local/lib"},
 		}, {
 			name: "symlinks to installations, of installations",
 			tree: []string{
-				"home/.local/bin/tool -> ../share/tools/tool/bin/tool", "home/.local/share/tools/tool/bin/tool",
-				"home/.local/share/tools/tool/pyvenv.cfg", "home/.local/share/secret",
-				"home/.local/share/tools/tool/bin/python -> $R/home/pythons/3/bin/python3", "home/pythons/3/bin/python3", "home/pythons/3/lib/x",
+				"person/.local/bin/tool -> ../share/tools/tool/bin/tool", "person/.local/share/tools/tool/bin/tool",
+				"person/.local/share/tools/tool/pyvenv.cfg", "person/.local/share/secret",
+				"person/.local/share/tools/tool/bin/python -> $R/person/pythons/3/bin/python3", "person/pythons/3/bin/python3", "person/pythons/3/lib/x",
 			},
-			path: []string{"home/.local/bin"},
-			show: []string{"home/.local/bin", "home/.local/share/tools/tool", "home/pythons/3"},
+			path: []string{"person/.local/bin"},
+			show: []string{"person/.local/bin", "person/.local/share/tools/tool", "person/pythons/3"},
 			links: map[string]string{
-				"home/.local/bin/tool":                    "../share/tools/tool/bin/tool",
-				"home/.local/share/tools/tool/bin/python": "$R/home/pythons/3/bin/python3",
+				"person/.local/bin/tool":                    "../share/tools/tool/bin/tool",
+				"person/.local/share/tools/tool/bin/python": "$R/person/pythons/3/bin/python3",
 			},
 		}, {
-			name: "a system program that leads into the home",
-			tree: []string{"usr/bin/python -> $R/home/py/bin/python", "home/py/bin/python", "home/py/lib/x"},
+			name: "a system program that leads into a home",
+			tree: []string{"usr/bin/python -> $R/person/py/bin/python", "person/py/bin/python", "person/py/lib/x"},
 			path: []string{"usr/bin"},
-			show: []string{"home/py"},
+			show: []string{"person/py"},
 		}, {
 			name: "a script's interpreter",
-			tree: []string{"opt/bin/tool! $R/home/venv/bin/python -u", "home/venv/bin/python", "home/venv/pyvenv.cfg"},
+			tree: []string{"opt/bin/tool! $R/person/venv/bin/python -u", "person/venv/bin/python", "person/venv/pyvenv.cfg"},
 			path: []string{"opt/bin"},
-			show: []string{"home/venv"},
+			show: []string{"person/venv"},
 		}, {
 			name:    "what was asked for, through symlinks",
-			tree:    []string{"home/current -> releases/7", "home/releases/7/x", "home/secret"},
-			visible: []string{"home/current"},
-			show:    []string{"home/releases/7"},
-			links:   map[string]string{"home/current": "releases/7"},
+			tree:    []string{"person/current -> releases/7", "person/releases/7/x", "person/secret"},
+			visible: []string{"person/current"},
+			show:    []string{"person/releases/7"},
+			links:   map[string]string{"person/current": "releases/7"},
 		}, {
 			name: "what isn't there",
-			tree: []string{"home/loop -> loop", "home/b/dangling -> nowhere"},
-			path: []string{"home/loop", "home/none", "home/b"},
-			show: []string{"home/b"},
+			tree: []string{"person/loop -> loop", "person/b/dangling -> nowhere"},
+			path: []string{"person/loop", "person/none", "person/b"},
+			show: []string{"person/b"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestShow(t *testing.T) {
 			for name, target := range test.links {
 				want.Links[filepath.Join(root, name)] = strings.ReplaceAll(target, "$R", root)
 			}
-			got := Show(strings.Join(abs(test.path), ":"), []string{filepath.Join(root, "home")}, abs(test.visible))
+			got := Show(strings.Join(abs(test.path), ":"), []string{filepath.Join(root, "person")}, abs(test.visible))
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -32,7 +32,7 @@ func (*Warden) Lost() <-chan struct{} { return nil }
 func (*Warden) Groups(string) []string { return nil }
 
 // Probe reports that nothing works.
-func (*Warden) Probe(context.Context, View) Report {
+func (*Warden) Probe(context.Context, *View) Report {
 	return failed(ErrUnsupported)
 }
 

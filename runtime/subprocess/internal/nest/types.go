@@ -37,12 +37,17 @@ type View struct {
 type Spec struct {
 	// Name is what the nest's control groups are called.
 	Name string
-	View View
+	// View is what it sees of the host. Nests with the same one, by its address, copy what
+	// was built once, and goes only with the warden.
+	View *View `json:"-"`
 	// Dirs are the directories that are the nest's own: they exist, lie directly in
 	// View.Root, or deeper, and are writable.
 	Dirs []string
 	// Tmp is what /tmp and /var/tmp are: a directory in one of Dirs.
 	Tmp string
+	// Cover are files in Dirs that the nest can't read or change; an empty one that
+	// nobody may read is in their place.
+	Cover []string
 	// Offline gives the nest a network with nothing but a loopback. With AlsoOnline,
 	// commands can still be run in the host's.
 	Offline    bool

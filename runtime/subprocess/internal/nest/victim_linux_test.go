@@ -99,7 +99,7 @@ func TestWorkerKilled(t *testing.T) {
 		return
 	}
 	// The warden goes last: it removes the control groups.
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // nobody tells
 		state, err := os.ReadFile("/proc/" + head[0] + "/stat")
 		if err != nil || strings.Contains(string(state), ") Z ") {
 			break

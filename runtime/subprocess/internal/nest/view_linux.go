@@ -4,8 +4,6 @@ package nest
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,44 +16,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// views are the mount namespaces that nests copy, each built once.
-type views struct {
-	mu  sync.Mutex
-	all map[string]func() (int, error)
+// scene is a view with its mount namespace, which nests copy.
+type scene struct {
+	view *View
+	mu   sync.Mutex
+	fd   int // of the namespace; 0 before it was built
 }
 
-// get returns a descriptor of the view's mount namespace.
-func (v *views) get(view View) (int, error) {
-	key, err := json.Marshal(view)
-	if err != nil {
-		return -1, err
+// get returns a descriptor of the namespace. Who comes first builds it; after a failure
+// the next one tries again.
+func (s *scene) get() (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fd > 0 {
+		return s.fd, nil
 	}
-	v.mu.Lock()
-	if v.all == nil {
-		v.all = map[string]func() (int, error){}
-	}
-	build, ok := v.all[string(key)]
-	if !ok {
-		build = sync.OnceValues(func() (fd int, err error) {
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				goruntime.LockOSThread() // for good: the thread is in the view
-				fd, err = buildView(view)
-			}()
-			<-done
-			return fd, err
-		})
-		v.all[string(key)] = build
-	}
-	v.mu.Unlock()
-	fd, err := build()
-	if err != nil { // the next one may have more luck
-		v.mu.Lock()
-		delete(v.all, string(key))
-		v.mu.Unlock()
-	}
-	return fd, err
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		goruntime.LockOSThread() // for good: the thread is in the view
+		s.fd, err = buildView(*s.view)
+	}()
+	<-done
+	return s.fd, err
 }
 
 const sealed = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV
@@ -205,7 +189,6 @@ func (b *builder) coverSockets(root string) error {
 	if err != nil {
 		return nil // without /proc there is nothing to go by
 	}
-	var nothing int
 	for _, path := range socketPaths(string(data)) {
 		if under(path, root) {
 			continue
@@ -217,36 +200,11 @@ func (b *builder) coverSockets(root string) error {
 		if info, err := os.Lstat(real); err != nil || info.Mode().Type() != fs.ModeSocket {
 			continue
 		}
-		if nothing == 0 {
-			if nothing, err = b.nothing(); err != nil {
-				return err
-			}
-		}
-		fd, err := unix.OpenTree(nothing, "nothing", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-		if err != nil {
-			return fmt.Errorf("cover the socket %s: %w", real, err)
-		}
-		b.fds = append(b.fds, fd)
-		if err := attachTree(fd, real); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cover the socket %s: %w", real, err)
+		if err := cover(real); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// nothing returns a directory with a file "nothing" in the view.
-func (b *builder) nothing() (int, error) {
-	f, err := os.OpenFile("/dev/nothing", os.O_CREATE|os.O_RDONLY, 0)
-	if err != nil {
-		return -1, fmt.Errorf("make nothing: %w", err)
-	}
-	f.Close()
-	fd, err := unix.Open("/dev", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("open /dev: %w", err)
-	}
-	b.fds = append(b.fds, fd)
-	return fd, nil
 }
 
 // socketPaths returns the paths in the kernel's list of unix sockets.

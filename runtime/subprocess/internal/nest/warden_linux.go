@@ -30,6 +30,7 @@ type Warden struct {
 	config Config
 
 	sending sync.Mutex
+	views   map[*View]int // those that the warden knows
 	closing sync.Once
 	closed  error
 }
@@ -129,6 +130,41 @@ func (w *Warden) Close() error {
 	return w.closed
 }
 
+// callOpen is a call that takes the view along, if it is a new one.
+func (w *Warden) callOpen(spec *Spec, nest int) (*os.File, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(theirs)
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	req := request{Op: opOpen, Spec: spec, ViewID: w.views[spec.View]}
+	if req.ViewID == 0 {
+		req.ViewID, req.View = len(w.views)+1, spec.View
+	}
+	if err := send(w.sock, req, theirs, nest); err != nil {
+		ours.Close()
+		return nil, err
+	}
+	if w.views == nil {
+		w.views = map[*View]int{}
+	}
+	w.views[spec.View] = req.ViewID
+	return ours, nil
+}
+
+func send(sock *os.File, req request, fds ...int) error {
+	err := sendFrame(fileSend(sock), req, fds)
+	switch {
+	case errors.Is(err, os.ErrClosed):
+		return ErrClosed
+	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+		return ErrLost
+	}
+	return err
+}
+
 // call sends a request, with descriptors that stay the caller's, and returns where the
 // response will be. The caller closes it.
 func call(sock *os.File, lock *sync.Mutex, req request, fds ...int) (*os.File, error) {
@@ -137,17 +173,11 @@ func call(sock *os.File, lock *sync.Mutex, req request, fds ...int) (*os.File, e
 		return nil, err
 	}
 	lock.Lock()
-	err = sendFrame(fileSend(sock), req, append([]int{theirs}, fds...))
+	err = send(sock, req, append([]int{theirs}, fds...)...)
 	lock.Unlock()
 	unix.Close(theirs)
 	if err != nil {
 		ours.Close()
-		switch {
-		case errors.Is(err, os.ErrClosed):
-			err = ErrClosed
-		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
-			err = ErrLost
-		}
 		return nil, err
 	}
 	return ours, nil

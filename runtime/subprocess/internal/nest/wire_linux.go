@@ -22,6 +22,8 @@ import (
 type request struct {
 	Op      string
 	Spec    *Spec       `json:",omitempty"` // open
+	ViewID  int         `json:",omitempty"` // open: the number that the worker gives to Spec.View
+	View    *View       `json:",omitempty"` // open: the first time
 	Run     *runRequest `json:",omitempty"` // run
 	Command uint64      `json:",omitempty"` // signal
 	Signal  int         `json:",omitempty"` // signal
@@ -38,13 +40,41 @@ const (
 	opLook   = "look"
 )
 
+// Strings that are a program's may hold any bytes, which JSON strings can't.
 type runRequest struct {
 	ID        uint64
-	Argv, Env []string
-	Path, Dir string
+	Argv, Env []anyBytes
+	Path, Dir anyBytes
 	Online    bool  `json:",omitempty"`
 	OpenFiles int64 `json:",omitempty"`
 	FileSize  int64 `json:",omitempty"`
+}
+
+type anyBytes string
+
+func (s anyBytes) MarshalJSON() ([]byte, error) { return json.Marshal([]byte(s)) }
+
+func (s *anyBytes) UnmarshalJSON(data []byte) error {
+	var b []byte
+	err := json.Unmarshal(data, &b)
+	*s = anyBytes(b)
+	return err
+}
+
+func toBytes(list []string) []anyBytes {
+	out := make([]anyBytes, len(list))
+	for i, s := range list {
+		out[i] = anyBytes(s)
+	}
+	return out
+}
+
+func fromBytes(list []anyBytes) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = string(s)
+	}
+	return out
 }
 
 // response is one answer.

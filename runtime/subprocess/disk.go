@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subprocess
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/tidemill/tidemill/runtime"
+)
+
+// A disk of a fixed size is a file system in memory that only the nest has mounted: no
+// crash leaves it behind. Our way to its files is through descriptors.
+
+// onDisk tells whether the sandbox's files are on a disk of a fixed size, which only its
+// nest has mounted.
+func (s *Sandbox) onDisk() bool { return s.nestSpec.Disk > 0 }
+
+// openThrough opens a directory that is mounted only in a nest. What needs a path gets
+// one that leads through the descriptor.
+func openThrough(dir *os.File) (*os.File, error) {
+	fd, err := openDirFD(dir, ".")
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "/proc/self/fd/"+strconv.Itoa(fd)), nil
+}
+
+func (s *Sandbox) closeDisk() {
+	if !s.onDisk() {
+		return
+	}
+	for _, f := range []*os.File{s.work, s.side} {
+		if f != nil && f != s.estate.work && f != s.estate.lock {
+			f.Close()
+		}
+	}
+}
+
+// unloadDisk copies what is on the disk to where it can stay, when nothing runs any more.
+// Owners and whatever isn't a file, a directory or a symlink are lost.
+func (s *Sandbox) unloadDisk(ctx context.Context, idle <-chan struct{}) error {
+	if err := s.endAll(ctx); err != nil {
+		return err
+	}
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return fmt.Errorf("calls are still running in it: %w", context.Cause(ctx))
+		}
+	}
+	if err := s.endAll(ctx); err != nil {
+		return err
+	}
+	return errors.Join(pour(ctx, s.work, s.estate.work), pour(ctx, s.side, s.estate.lock, notThePrograms...))
+}
+
+// loadDisk puts what unloadDisk took away onto a new disk.
+func (s *Sandbox) loadDisk(ctx context.Context) error {
+	return errors.Join(pour(ctx, s.estate.work, s.work), pour(ctx, s.estate.lock, s.side, notThePrograms...))
+}
+
+// notThePrograms is what they have no business with in the side directory.
+var notThePrograms = []string{recordName, keptName, newKeptName, workName}
+
+// pour copies a tree into a directory, over what is there. What is named at its top is
+// left out.
+func pour(ctx context.Context, from, to *os.File, without ...string) error {
+	root, err := os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(to.Fd())))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	dir, err := openDirAt(from, ".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	r, w := io.Pipe()
+	packed := make(chan struct{})
+	go func() {
+		defer close(packed)
+		w.CloseWithError(pack(ctx, w, dir, ".", runtime.CopyLimits{}, &report{}))
+	}()
+	u := &unpacker{root: root, links: true, without: without, made: map[string]bool{".": true}}
+	err = u.unpack(ctx, tar.NewReader(r))
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	r.Close()
+	<-packed
+	if err != nil {
+		return fmt.Errorf("copy %s to %s: %w", from.Name(), to.Name(), err)
+	}
+	return nil
+}
