@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package subprocess runs trials as plain child processes of the worker, each in a
-// directory of its own.
+// Package subprocess runs trials as child processes of the worker, each in a directory of
+// its own and, where the kernel allows it, in namespaces of its own.
 //
-// It needs nothing installed, and it protects from little: programs run as the
-// worker's user and see the host ([Runtime.Properties] says what is missing, in
-// sentences). What it does promise is order: whose directory it is, that commands
-// end when they should, and that nothing stays behind.
+// It needs nothing installed. What it protects from depends on the machine, is found out
+// there by trying, and is what [Runtime.Properties] says, the rest in sentences.
+// Everywhere it promises order: whose directory it is, that commands end when they
+// should, and that nothing stays behind.
 //
 // # Layout
 //
 //	<root>/<name>            the workdir; its base name is the sandbox's name
 //	<root>/<name>@side/      everything else of the sandbox
-//	    owner.json           whose it is: store, labels, nonce, proof of the workdir
+//	    owner.json           whose it is: store, labels, nonce, proof of the workdir; then,
+//	                         appended, how to find the nests that it had
 //	    kept.json            that it was left on purpose, and how to go on with it
 //	    tmp/                 TMPDIR of the commands
 //	    logs/{agent,verifier,artifacts}/  tests/  solution/  input/
@@ -43,10 +44,26 @@
 // else's and stays. (Device numbers are left out: they change when a machine
 // restarts, and the root is one file system.)
 //
-// # Processes
+// # Isolation
 //
-// Every command is a session and a process group of its own and dies with the worker
-// (Linux: parent death signal). Its environment has TIDEMILL_SANDBOX, a nonce that
+// With namespaces (see internal/nest) a sandbox's programs are alone: no process outlives
+// the sandbox or its worker, the host's files are read-only, homes, /run, the data
+// directory and other sandboxes are hidden, and no_internet, memory, processes, files and
+// disk are what the run asked for. Programs that make a [Runtime] call [Main] first thing
+// in main. What can't be had is refused. A run chooses under runtime.options:
+//
+//	isolation: auto | none | required
+//	visible: [PATH, …]       seen, read-only, although in a hidden directory
+//
+// Programs in PATH are seen with their installations, wherever they are. /tmp and
+// /var/tmp are the sandbox's tmp directory. resources.disk puts all of the sandbox's files
+// onto a disk in memory, which counts towards resources.memory. When a phase with the
+// host's network is followed by one without, the processes that it left are ended.
+//
+// # Plain processes
+//
+// Without, every command is a session and a process group of its own and dies with the
+// worker (Linux: parent death signal). Its environment has TIDEMILL_SANDBOX, a nonce that
 // descendants inherit; by it, and by their current directory, descendants are found
 // that left the group. What hides both is not found: see [Runtime.Properties].
 package subprocess

@@ -46,8 +46,10 @@ func (r *Runtime) properties(a abilities) runtime.Properties {
 		what string
 		err  error
 	}{
-		{"no_internet can't be enforced", report.Offline}, {"Memory can't be limited", report.Memory},
-		{"Processes can't be limited", report.Pids}, {"Disk can't be limited", report.Disk},
+		{"no_internet can't be enforced", report.Offline},
+		{"Memory can't be limited", report.Memory},
+		{"Processes can't be limited", report.Pids},
+		{"Disk can't be limited", report.Disk},
 	} {
 		if missing.err != nil {
 			p.Unprotected = append(p.Unprotected, fmt.Sprintf("%s here: %v.", missing.what, missing.err))

@@ -65,7 +65,7 @@ func dial(target string) error {
 		}
 		family, to = unix.AF_INET, &unix.SockaddrInet4{Port: number, Addr: [4]byte(ip)}
 	default:
-		return fmt.Errorf("target %s: want tcp: or unix:", target)
+		return fmt.Errorf("target %s: want tcp:HOST:PORT or unix: and a path", target)
 	}
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

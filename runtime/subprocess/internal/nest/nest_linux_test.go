@@ -166,9 +166,8 @@ func TestEverybodyDies(t *testing.T) {
 			if out := b.sh(daemons, marked(id)); out != "ready" {
 				t.Fatal(out)
 			}
-			if n := len(alive(id)); n < 6 {
-				t.Fatalf("%d processes are alive before: %v", n, alive(id))
-			}
+			awaitMarked(t, id, 6)
+			awaitMarked(t, id+"-bystander", 6)
 			running, r := b.command("echo ready; exec sleep 1000", marked(id))
 			defer r.Close()
 			awaitLine(t, r, "ready")
@@ -302,6 +301,16 @@ func TestWardenDies(t *testing.T) {
 		t.Error(err)
 	}
 	awaitNobody(t, "warden-dies")
+}
+
+// awaitMarked gives processes that were started the time to be there.
+func awaitMarked(t *testing.T, id string, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); len(alive(id)) < n; time.Sleep(time.Millisecond) { // nobody tells
+		if time.Now().After(deadline) {
+			t.Fatalf("alive are only %v", alive(id))
+		}
+	}
 }
 
 // awaitNobody gives processes that were killed the time to be gone.
