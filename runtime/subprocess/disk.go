@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tidemill/tidemill/runtime"
 )
@@ -29,6 +32,16 @@ func openThrough(dir *os.File) (*os.File, error) {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), "/proc/self/fd/"+strconv.Itoa(fd)), nil
+}
+
+// reopen opens a directory once more that is open already, also one that a program made
+// unreadable.
+func reopen(dir *os.File) (*os.File, error) {
+	again, err := openDirAt(dir, ".")
+	if errors.Is(err, fs.ErrPermission) && unix.Fchmod(int(dir.Fd()), 0o700) == nil {
+		return openDirAt(dir, ".")
+	}
+	return again, err
 }
 
 func (s *Sandbox) closeDisk() {

@@ -93,7 +93,7 @@ func (s *Sandbox) openPlace(p runtime.Place) (*os.File, error) {
 		return openWalk(s.side, sidePlaces[p], true)
 	}
 	if s.onDisk() {
-		return openDirAt(s.work, ".")
+		return reopen(s.work)
 	}
 	root, err := openDir(s.cfg.Root)
 	if err != nil {

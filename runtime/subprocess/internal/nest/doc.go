@@ -33,7 +33,9 @@
 // A [View] is a mount namespace that is built once and copied for each nest: the host's
 // files, read-only and without devices; directories that are hidden, with what is to be
 // seen in them nevertheless; a small /dev; sockets of the host's services covered up. A
-// nest adds what is its own: its directories, /tmp, /dev/shm, /dev/pts, /proc.
+// nest adds what is its own: its directories, /tmp, /dev/shm, /dev/pts, /proc. The last is
+// read-only: so the kernel's settings can't be changed by a root without capabilities,
+// and sandboxes inside the sandbox, which write a user map, don't work.
 //
 // Programs keep the user they run as, and, where that is root, what root may do with
 // its own files. Everything that reaches beyond them is dropped from the capability

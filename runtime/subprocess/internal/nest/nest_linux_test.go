@@ -119,6 +119,19 @@ func TestSignal(t *testing.T) {
 	if err := p.Signal(t.Context(), syscall.SIGKILL); err != nil {
 		t.Errorf("a signal to one that has ended: %v", err)
 	}
+	// With the leader goes its group, and nobody of it is seen any more.
+	crowd, r3 := b.command("for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done >/dev/null 2>&1; echo ready; wait", marked("crowd"))
+	defer r3.Close()
+	awaitLine(t, r3, "ready")
+	if err := crowd.Signal(t.Context(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := crowd.Wait(); err != nil || s.Wait.Signal() != syscall.SIGKILL {
+		t.Errorf("status %+v, error %v, want SIGKILL", s, err)
+	}
+	if got := b.sh("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 1000'"); got != "1" {
+		t.Errorf("%s processes are there, want the bystander", got)
+	}
 	if err := bystander.Signal(t.Context(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

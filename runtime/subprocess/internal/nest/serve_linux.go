@@ -20,6 +20,7 @@ type proc struct {
 	pidfd  int
 	reply  int
 	before counts
+	killed bool // with its group
 }
 
 // serve does what the worker asks, and tells it of commands that ended, until the
@@ -207,10 +208,24 @@ func (t *tenant) reap(p *proc) {
 	}
 	delete(t.procs, p.pidfd)
 	unix.Close(p.pidfd)
+	if p.killed {
+		awaitGroup(p.pid)
+	}
 	after := t.group.counts()
 	answer(p.reply, response{Status: &Status{
 		Wait: syscall.WaitStatus(ws), OOM: after.oom > p.before.oom, Pids: after.pids > p.before.pids, Full: t.full(),
 	}})
+}
+
+// awaitGroup waits for the other members of a group that was killed: they die at the same
+// time as their leader, but not in the same moment, and nobody is told when they have.
+func awaitGroup(id int) {
+	for wait := 50 * time.Microsecond; wait < time.Second; wait *= 2 {
+		if unix.Kill(-id, 0) == unix.ESRCH {
+			return
+		}
+		time.Sleep(wait)
+	}
 }
 
 // full tells whether nothing more goes onto the disk.
@@ -231,6 +246,7 @@ func (t *tenant) signal(id uint64, sig syscall.Signal) error {
 		if err := unix.Kill(-p.pid, sig); err != nil && err != unix.ESRCH {
 			return fmt.Errorf("signal command %d: %w", id, err)
 		}
+		p.killed = p.killed || sig == unix.SIGKILL
 	}
 	return nil
 }
