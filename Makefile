@@ -103,9 +103,9 @@ verify: ## Check that go.mod is tidy, modules are as published, and goldens are 
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
 	$(GO) mod verify
-	@before=$$(find . -path '*/testdata/*' -type f | sort | xargs -r sha256sum); \
+	@before=$$(find . -path '*/testdata/*' -type f -print0 | sort -z | xargs -0 -r sha256sum); \
 	$(MAKE) golden; \
-	after=$$(find . -path '*/testdata/*' -type f | sort | xargs -r sha256sum); \
+	after=$$(find . -path '*/testdata/*' -type f -print0 | sort -z | xargs -0 -r sha256sum); \
 	diff <(echo "$$before") <(echo "$$after") || { echo "golden files were stale; they are rewritten, read the diff"; exit 1; }
 
 .PHONY: check
