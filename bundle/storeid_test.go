@@ -122,3 +122,19 @@ func TestSelfTestCancelled(t *testing.T) {
 		t.Errorf("%s was left behind", info.Key)
 	}
 }
+
+// A store that lost its identity but not its runs is nobody new: the ids of its trials are
+// those of the one that is lost.
+func TestOpenIdentityOfAStoreWithRuns(t *testing.T) {
+	s := memstore.New()
+	if _, err := s.Create(t.Context(), bundle.Keys{Run: "r"}.RunFile(), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := bundle.OpenIdentity(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "runs/r/run.yaml") || !strings.Contains(err.Error(), bundle.StoreKey) {
+		t.Errorf("got %v, want a refusal that names a run and what is missing", err)
+	}
+	if _, err := bundle.ReadIdentity(t.Context(), s); !errors.Is(err, bundle.ErrNotFound) {
+		t.Errorf("an identity was made all the same: %v", err)
+	}
+}

@@ -169,3 +169,32 @@ func TestReset(t *testing.T) {
 		t.Error("after Clear the queue is still there")
 	}
 }
+
+// An owner notices that its directory is not what others would find: they may be working
+// there by now.
+func TestCheck(t *testing.T) {
+	for what, spoil := range map[string]func(root string) error{
+		"removed":          os.RemoveAll,
+		"moved":            func(root string) error { return os.Rename(root, root+".moved") },
+		"its lock removed": func(root string) error { return os.Remove(filepath.Join(root, hidden, "lock")) },
+		"its lock replaced": func(root string) error {
+			lock := filepath.Join(root, hidden, "lock")
+			return errors.Join(os.Rename(lock, lock+".old"), os.WriteFile(lock, nil, 0o600))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "data")
+			d := acquire(t, root)
+			defer d.Release()
+			if err := d.Check(); err != nil {
+				t.Fatalf("untouched: %v", err)
+			}
+			if err := spoil(root); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Check(); !errors.Is(err, ErrGone) {
+				t.Errorf("got %v, want ErrGone", err)
+			}
+		})
+	}
+}

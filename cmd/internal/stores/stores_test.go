@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
 )
 
@@ -119,5 +120,23 @@ func TestJoin(t *testing.T) {
 		if got := Join(url, "runs/r/aggregate.json"); got != want {
 			t.Errorf("Join(%q) = %q; want %q", url, got, want)
 		}
+	}
+}
+
+// Who only reads needs no right to write: a full or protected disk is no obstacle.
+func TestOpenExistingChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s, _, err := OpenForWriting(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	r, err := OpenExisting(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Create(t.Context(), "runs/x/run.yaml", nil); !errors.Is(err, bundle.ErrDenied) {
+		t.Errorf("create: got %v, want ErrDenied", err)
 	}
 }
