@@ -25,7 +25,8 @@ type Run struct {
 	// Runtime says where trials run.
 	Runtime RuntimeConfig `yaml:"runtime"`
 	// NetworkPolicy defaults to no_internet, except that a subprocess run has no
-	// default: the file names it.
+	// default: the file names it. Where every pack is of Harbor tasks, which say
+	// themselves what they need, it defaults to [TaskNetwork].
 	NetworkPolicy            string   `yaml:"network_policy"`
 	LimitedInternetAllowlist []string `yaml:"limited_internet_allowlist,omitempty"`
 	// AgentProcesses is end or keep; empty is the task format's default.
@@ -44,6 +45,10 @@ type Run struct {
 	// it.
 	Uses []string `yaml:"-"`
 }
+
+// TaskNetwork under network_policy leaves the network to the tasks: each phase has what
+// its task asks for, no_internet where it asks for nothing.
+const TaskNetwork = "task"
 
 // Select narrows the tasks of the packs.
 type Select struct {

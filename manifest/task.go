@@ -22,6 +22,16 @@ type Task struct {
 	Image     string
 	Resources Resources
 	Users     map[string]string // by phase: setup, agent, grade
+	// Build makes the image of a task that names none; nil without.
+	Build *Build
+	// Workdir is where commands run, absolute inside the sandbox; empty is the image's, or
+	// the runtime's.
+	Workdir string
+	// Network is what the task asks for in each phase. It counts where the run leaves the
+	// network to its tasks, with [TaskNetwork]. Empty means that the task says nothing.
+	Network map[string]Network
+	// Healthcheck has to succeed before the first step begins; nil without.
+	Healthcheck *Healthcheck
 	// Env is given to every command of the trial.
 	Env map[string]string
 	// AgentProcesses is end or keep.
@@ -31,6 +41,9 @@ type Task struct {
 	Files string
 	// Artifacts are globs in the workdir, beside the run's.
 	Artifacts []string
+	// Collect are files and directories anywhere in the sandbox that are kept at the end of
+	// each step.
+	Collect []Collect
 	// Regrade is [FromArtifacts] where what is collected is enough to grade the task once
 	// more, else empty.
 	Regrade string
@@ -50,6 +63,10 @@ type Step struct {
 	// Files is copied into the workdir before this step; absolute, empty without.
 	Files string
 	Setup *Program
+	// Healthcheck has to succeed after the setup, before the agent begins; nil without.
+	Healthcheck *Healthcheck
+	// Collect is what is kept at the end of this step, beside the task's.
+	Collect []Collect
 	// Oracle solves the step; nil when the pack has no solution.
 	Oracle *Program
 	Grade  Program
@@ -71,4 +88,40 @@ type Program struct {
 	Env     map[string]string
 	User    string
 	Timeout Duration
+}
+
+// Build says how an image is made.
+type Build struct {
+	// Context is an absolute directory; Dockerfile is relative to it.
+	Context    string
+	Dockerfile string
+	// Timeout of the whole build; 0 is the runtime's default.
+	Timeout Duration
+}
+
+// Network is a policy with the hosts that it allows, where it is limited_internet.
+type Network struct {
+	Policy string
+	Allow  []string
+}
+
+// Healthcheck is a command that is tried until it ends with 0, by the rules of Docker's
+// HEALTHCHECK: failures within StartPeriod don't count, and Retries failures in a row
+// after it end the waiting.
+type Healthcheck struct {
+	Command       []string
+	Interval      Duration
+	Timeout       Duration // of one try
+	StartPeriod   Duration
+	StartInterval Duration // between tries within StartPeriod
+	Retries       int
+}
+
+// Collect is something to keep from anywhere in the sandbox.
+type Collect struct {
+	// Source is absolute inside the sandbox, or relative to the workdir.
+	Source string
+	// Destination is below the artifacts of the step, relative; empty is the last name of
+	// Source.
+	Destination string
 }
