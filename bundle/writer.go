@@ -28,6 +28,13 @@ type Writer struct {
 	sealed bool
 }
 
+// Modes of a bundle's files and directories, less the umask: a [DirTaker] keeps them. Until
+// then it is for the directory that they are in to keep others out.
+const (
+	fileMode = 0o666
+	dirMode  = 0o777
+)
+
 // Sealed is a bundle that won't change any more.
 type Sealed struct {
 	Dir         string
@@ -38,7 +45,7 @@ type Sealed struct {
 
 // NewWriter makes the directory of a bundle. One that holds anything is refused.
 func NewWriter(dir string) (*Writer, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return nil, fmt.Errorf("bundle: %w", err)
 	}
 	switch names, err := os.ReadDir(dir); {
@@ -115,7 +122,7 @@ func (w *Writer) Seal(ctx context.Context) (Sealed, error) {
 	if err != nil {
 		return Sealed{}, err
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, IndexName), body, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, IndexName), body, fileMode); err != nil {
 		return Sealed{}, fmt.Errorf("seal bundle: %w", err)
 	}
 	w.sealed = true
@@ -156,10 +163,10 @@ func (w *Writer) finish(path string, entry *IndexEntry) {
 }
 
 func createFile(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 }
 
 // bundleFile hashes what is written to it, so that sealing reads nothing again.

@@ -39,8 +39,14 @@ func TestKilledInTheMiddleOfAPut(t *testing.T) {
 	}
 	wantListed(t, s, "d/k")
 	left, err := filepath.Glob(filepath.Join(root, ".tmp", "*"))
-	if err != nil || len(left) != 1 {
-		t.Fatalf("left behind: %q, error %v; want one file", left, err)
+	if err != nil || len(left) > 1 {
+		t.Fatalf("left behind: %q, error %v; want one file, or none where files need no name", left, err)
+	}
+	if len(left) == 0 { // as an earlier version, or another file system, would leave it
+		left = []string{filepath.Join(root, ".tmp", "1234-half")}
+		if err := os.WriteFile(left[0], []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	dayAgo := time.Now().Add(-25 * time.Hour)
 	if err := os.Chtimes(left[0], dayAgo, dayAgo); err != nil {

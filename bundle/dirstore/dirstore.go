@@ -32,8 +32,10 @@ type Store struct {
 	readOnly bool
 	// coarse: the file system doesn't keep times that tell versions apart.
 	coarse bool
-	dirs   *directories
-	locks  *locks // nil when read-only
+	// unnamed: files can be written first and named afterwards.
+	unnamed bool
+	dirs    *directories
+	locks   *locks // nil when read-only
 }
 
 var _ bundle.Store = (*Store)(nil)
@@ -73,6 +75,7 @@ func (s *Store) open() error {
 	if s.locks, err = openLocks(filepath.Join(s.root, lockFile)); err != nil {
 		return condition(err)
 	}
+	s.unnamed = s.canUnnamed()
 	if s.coarse, err = s.probe(); err != nil {
 		return fmt.Errorf("it can't be written to: %w", condition(err))
 	}

@@ -12,11 +12,16 @@
 //
 // # How a write becomes an object
 //
-// The bytes go to a file in .tmp, which is brought to disk. To create, that file is
-// linked to its place, which fails if anything is there: the kernel decides who was
-// first, among goroutines and processes alike. To replace, it is renamed to its place.
-// Then the directory is brought to disk. So an object is whole or not there, and what
-// was acknowledged survives a power cut, as far as the disk tells the truth.
+// The bytes go to a file without a name, or where there is no such thing to one in .tmp,
+// which is brought to disk. To create, that file is linked to its place, which fails if
+// anything is there: the kernel decides who was first, among goroutines and processes
+// alike. To replace, it is renamed to its place. Then the directory is brought to disk. So
+// an object is whole or not there, and what was acknowledged survives a power cut, as far
+// as the disk tells the truth.
+//
+// A bundle comes as a directory, which is moved to its place as a whole; see
+// [Store.TakeDir]. That is one rename for all files, and each directory is brought to disk
+// once: half of what an ordinary trial asked of the disk were copies of its bundle.
 //
 // Replacing and deleting take a lock for the key, which holds among processes too, so
 // that Swap can compare and rename without anyone in between. Creating needs none.

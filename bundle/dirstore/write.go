@@ -38,16 +38,16 @@ func (s *Store) create(ctx context.Context, path string, body []byte) (bundle.Ve
 	if _, err := os.Lstat(path); err == nil {
 		return "", taken(path)
 	}
-	tmp, v, err := s.writeTemp(ctx, bytes.NewReader(body), int64(len(body)))
+	d, err := s.draft(ctx, bytes.NewReader(body), int64(len(body)))
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(tmp) // the link stays
-	err = s.place(path, func() error { return os.Link(tmp, path) })
+	defer d.discard()
+	err = s.place(path, func() error { return d.link(path) })
 	if errors.Is(err, fs.ErrExist) {
 		return "", taken(path)
 	}
-	return v, err
+	return d.version, err
 }
 
 // taken says that an object was there first. Who is told so relies on that object, so
@@ -75,17 +75,14 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 }
 
 func (s *Store) put(ctx context.Context, key, path string, r io.Reader, size int64) error {
-	tmp, _, err := s.writeTemp(ctx, r, size)
+	d, err := s.draft(ctx, r, size)
 	if err != nil {
 		return err
 	}
-	err = s.place(path, func() error {
-		return s.locks.with(ctx, key, func() error { return rename(tmp, path) })
+	defer d.discard()
+	return s.place(path, func() error {
+		return s.locks.with(ctx, key, func() error { return d.replace(path) })
 	})
-	if err != nil {
-		_ = os.Remove(tmp) // the error that matters is err; it may have been moved, too
-	}
-	return err
 }
 
 // Swap implements [bundle.Store].
@@ -108,21 +105,21 @@ func (s *Store) swap(ctx context.Context, key, path string, old bundle.Version, 
 	if err := unchanged(path, old); err != nil {
 		return "", err // before anything is written; it counts below
 	}
-	tmp, v, err := s.writeTemp(ctx, bytes.NewReader(body), int64(len(body)))
+	d, err := s.draft(ctx, bytes.NewReader(body), int64(len(body)))
 	if err != nil {
 		return "", err
 	}
+	defer d.discard()
 	err = s.locks.with(ctx, key, func() error {
 		if err := unchanged(path, old); err != nil {
 			return err
 		}
-		return rename(tmp, path)
+		return d.replace(path)
 	})
 	if err != nil {
-		_ = os.Remove(tmp)
 		return "", err
 	}
-	return v, syncDir(filepath.Dir(path))
+	return d.version, syncDir(filepath.Dir(path))
 }
 
 func unchanged(path string, old bundle.Version) error {
@@ -152,18 +149,15 @@ func (s *Store) place(path string, move func() error) error {
 		}
 		s.dirs.forget(dir)
 	}
+	return placeError(err)
+}
+
+// placeError says what it means that something can't have its place.
+func placeError(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) {
 		return fmt.Errorf("%w: it continues another key with a /, or is continued by one: %w", bundle.ErrInvalidKey, err)
 	}
 	return err
-}
-
-// rename is os.Rename without its look at the target, which is ours to judge.
-func rename(from, to string) error {
-	if err := syscall.Rename(from, to); err != nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-	}
-	return nil
 }
 
 // absent says whether an error means that there is no such file, be it that what

@@ -20,16 +20,19 @@ import (
 // These are, each with the promise that it serves:
 //
 //	lease        1  queue: nobody else works on the trial
-//	claim        2  file, its directory: attempt numbers never repeat
+//	claim        1  file: attempt numbers never repeat
+//	             2  its directory, which is new, and the one above
 //	bundle       8  files: evidence is never thrown away
-//	             4  the directories that they are in, after the last
+//	             2  the directories that they are in
+//	             3  those above, in which something is new: attempt, index, task
 //	commit       2  file, its directory: what is done stays done, and counts once
 //	end          2  file, its directory: retries are charged once
 //	result       2  file, its directory: people who browse see what counts
 //	lease ends   1  queue: it isn't taken over
 //	ack          2  queue: the job isn't delivered again
 //
-// Tidemill makes some more: every put of a bundle's file syncs its directory at once.
+// These are 26, and so many are Tidemill's own. It writes files in the plainest way, under
+// their last names; nobody reads them before all is done.
 type bare struct {
 	dir     string
 	journal *os.File // stands for the queue's log
@@ -57,14 +60,14 @@ func (t *bare) sync(n int) error {
 	return nil
 }
 
-// file writes a file durably; dir says whether its directory is synced too.
-func (t *bare) file(path string, size int, dir bool) error {
-	tmp := path + ".tmp"
-	f, err := os.Create(tmp)
+// file writes a file durably, and brings to disk the directories in which something is
+// new by it.
+func (t *bare) file(path string, size int, dirs ...string) error {
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(bytes.Repeat([]byte("x"), size)); err != nil {
+	if _, err := f.Write(make([]byte, size)); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -73,10 +76,16 @@ func (t *bare) file(path string, size int, dir bool) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, path); err != nil || !dir {
-		return err
+	return syncDirs(dirs...)
+}
+
+func syncDirs(dirs ...string) error {
+	for _, dir := range dirs {
+		if err := syncDir(dir); err != nil {
+			return err
+		}
 	}
-	return syncDir(filepath.Dir(path))
+	return nil
 }
 
 func syncDir(dir string) error {
@@ -101,28 +110,28 @@ func (t *bare) trial(i int) error {
 	if err := t.sync(1); err != nil {
 		return err
 	}
-	if err := t.file(filepath.Join(attempts, "1.json"), 330, true); err != nil {
+	if err := t.file(filepath.Join(attempts, "1.json"), 330, attempts, filepath.Dir(attempts)); err != nil {
 		return err
 	}
 	if err := t.children(name); err != nil {
 		return err
 	}
 	for name, size := range bundleSizes {
-		if err := t.file(filepath.Join(files, name), size, false); err != nil {
+		if err := t.file(filepath.Join(files, name), size); err != nil {
 			return err
 		}
 	}
-	for _, dir := range []string{filepath.Join(files, "logs"), files, filepath.Dir(files), filepath.Dir(filepath.Dir(files))} {
-		if err := syncDir(dir); err != nil {
-			return err
-		}
+	index := filepath.Dir(files)
+	task := filepath.Dir(index)
+	if err := syncDirs(filepath.Join(files, "logs"), files, index, task, filepath.Dir(task)); err != nil {
+		return err
 	}
 	for path, size := range map[string]int{
-		filepath.Join(commits, name+".1.json"):            1100,
-		filepath.Join(attempts, "1.end.json"):             380,
-		filepath.Join(filepath.Dir(files), "result.json"): 420,
+		filepath.Join(commits, name+".1.json"): 1100,
+		filepath.Join(attempts, "1.end.json"):  380,
+		filepath.Join(index, "result.json"):    420,
 	} {
-		if err := t.file(path, size, true); err != nil {
+		if err := t.file(path, size, filepath.Dir(path)); err != nil {
 			return err
 		}
 	}
@@ -193,19 +202,39 @@ func newBare(b *testing.B, attr *syscall.SysProcAttr) *bare {
 	return t
 }
 
-// plain is what the subprocess runtime gives a command without namespaces.
-func plain() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// isolations are how children of both sides are kept apart from the rest of the machine.
+var isolations = []isolation{
+	{"plain", "none", "full_internet", 0},
+	{"namespaces", "required", "full_internet", syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC},
+	{"no_internet", "required", "no_internet", syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNET},
+}
+
+type isolation struct {
+	name string
+	// option and policy ask Tidemill for it in the run file.
+	option, policy string
+	// flags ask the kernel for it, for each of the bare side's children.
+	flags uintptr
+}
+
+// attr is what the bare side gives its children. Making the namespaces is all that it does:
+// nothing is hidden or limited in them.
+func (i isolation) attr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Cloneflags: i.flags}
+}
 
 // BenchmarkBareTrial is what a trial can't do without; see [bare].
 func BenchmarkBareTrial(b *testing.B) {
-	for _, slots := range slotCounts {
-		b.Run(fmt.Sprintf("path=bare/slots=%d", slots), func(b *testing.B) {
-			t := newBare(b, plain())
-			b.ResetTimer()
-			start := time.Now()
-			t.run(b, 0, b.N, slots)
-			b.StopTimer()
-			b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "trials/s")
-		})
+	for _, iso := range isolations {
+		for _, slots := range slotCounts {
+			b.Run(fmt.Sprintf("path=bare/isolation=%s/slots=%d", iso.name, slots), func(b *testing.B) {
+				t := newBare(b, iso.attr())
+				b.ResetTimer()
+				start := time.Now()
+				t.run(b, 0, b.N, slots)
+				b.StopTimer()
+				b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "trials/s")
+			})
+		}
 	}
 }

@@ -73,7 +73,7 @@ func benchDir(b *testing.B) string {
 }
 
 // runFile writes a run of n trials whose agent and grader are one sh -c each.
-func (r *rig) runFile(b *testing.B, n int, isolation string) string {
+func (r *rig) runFile(b *testing.B, n int, iso isolation) string {
 	b.Helper()
 	pack := filepath.Join(r.dir, "pack")
 	if err := os.MkdirAll(pack, 0o755); err != nil {
@@ -97,8 +97,8 @@ grade: {command: [sh, -c, 'echo 1 >"$TIDEMILL_LOGS_DIR/verifier/reward.txt"']}
 name: bench
 packs: [./pack]
 agent: {name: bench, command: [sh, -c, ':']}
-runtime: {type: subprocess, options: {isolation: ` + isolation + `}}
-network_policy: full_internet
+runtime: {type: subprocess, options: {isolation: ` + iso.option + `}}
+network_policy: ` + iso.policy + `
 `,
 	} {
 		if err := os.WriteFile(name, []byte(body), 0o644); err != nil {
