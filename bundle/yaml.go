@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,19 +18,33 @@ import (
 // YAML 1.1 would take for text; a whole float64 is spelled like an integer, a whole
 // [Seconds] is not.
 func EncodeYAML(v any) ([]byte, error) {
-	var doc yaml.Node
-	if err := doc.Encode(v); err != nil {
+	body, err := encodeYAML(v)
+	if err == nil && exponent.Match(body) {
+		// Seldom, and twice the work: the tree says which of them are numbers.
+		var doc yaml.Node
+		if err = doc.Encode(v); err == nil {
+			plainFloats(&doc)
+			body, err = encodeYAML(&doc)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
-	plainFloats(&doc)
+	return body, nil
+}
+
+// exponent finds what may be a number with an exponent.
+var exponent = regexp.MustCompile(`[0-9]e[+-][0-9]`)
+
+func encodeYAML(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := yaml.NewEncoder(&buf)
 	enc.SetIndent(2)
-	if err := enc.Encode(&doc); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
 	}
 	if err := enc.Close(); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
+		return nil, err
 	}
 	return buf.Bytes(), nil
 }
