@@ -30,7 +30,7 @@ TEST_TIMEOUT ?= 10m
 help: ## Show this help
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z][a-z\/-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	  /^[a-z][a-z\/-]*:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
 run: ## Run the quickstart, or RUN_FILE=…, on this machine; results under results/
@@ -119,10 +119,11 @@ verify: ## Check that go.mod is tidy, modules are as published, and goldens are 
 check: lint test test/script docs ## What CI runs; 30 minutes at most
 
 .PHONY: check-full
-check-full: check verify ## check, and: verify, fuzzing for 10s a target, benchmarks, all of HumanEval where its data is
+check-full: check verify ## check, and: verify, large floods, fuzzing for 10s a target, benchmarks, all of HumanEval where its data is
+	TIDEMILL_TEST_FULL=1 $(GO) test -timeout 30m -count=1 -run '^TestFaultsFlood$$' ./cmd/tidemill
 	$(MAKE) fuzz FUZZ_TIME=10s
 	$(MAKE) bench
-	@if [ -f "$(HUMANEVAL)" ]; then $(MAKE) humaneval; else echo "skipped HumanEval: no data set at $(HUMANEVAL)"; fi
+	@if [ -f "$(HUMANEVAL)" ]; then $(MAKE) humaneval humaneval/crash; else echo "skipped HumanEval: no data set at $(HUMANEVAL)"; fi
 
 .PHONY: humaneval
 humaneval: ## Run all of HumanEval with the oracle and with nop; needs HUMANEVAL=/path/to/HumanEval.jsonl.gz
@@ -136,6 +137,13 @@ humaneval: ## Run all of HumanEval with the oracle and with nop; needs HUMANEVAL
 	    grep "n 328  scored 328  success $$2 " >/dev/null || \
 	    { tail -n 5 "$$log"; echo "HumanEval with $$1: want 328 trials, all scored, success $$2"; exit 1; }; \
 	done
+
+.PHONY: humaneval/crash
+humaneval/crash: build ## Run HumanEval once undisturbed and once with three kill -9, and compare; needs HUMANEVAL=…
+	@if [ ! -f "$(HUMANEVAL)" ]; then \
+	  echo "there is no data set at $(HUMANEVAL); set HUMANEVAL=/path/to/HumanEval.jsonl.gz" >&2; exit 1; \
+	fi
+	python3 examples/humaneval/crash.py --tidemill bin/tidemill
 
 .PHONY: clean
 clean: ## Remove what was built; results/ stays

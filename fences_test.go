@@ -54,7 +54,7 @@ var nouns = []string{"manifest", "queue", "runtime", "bundle"}
 // thirdParty lists what the contracts may link beyond the standard library and its
 // golang.org/x neighbours.
 var thirdParty = map[string][]string{
-	"manifest": {"gopkg.in/yaml.v3", "github.com/klauspost/compress"},
+	"manifest": {"gopkg.in/yaml.v3", "github.com/klauspost/compress", "github.com/BurntSushi/toml"},
 	"bundle":   {"gopkg.in/yaml.v3", "github.com/klauspost/compress"},
 }
 
@@ -85,7 +85,7 @@ var fences = []fence{
 				return false
 			}
 			noun := nounOf(local)
-			family := d == noun || within(d, noun+"/internal") || within(d, local) || within(local, d) && d != noun
+			family := d == noun || within(d, noun+"/internal") || implOf(d) == implOf(local)
 			return !family
 		},
 	},
@@ -115,6 +115,14 @@ var fences = []fence{
 		reason: "it brings hundreds of packages, and its types change with every release",
 		of:     func(local string) bool { return !within(local, "runtime/compose") },
 		bad:    func(_, dep string) bool { return isComposeSDK(dep) },
+	},
+	{
+		name:   "only container runtimes import the Docker SDK",
+		reason: "what the rest needs of an engine is in the contract, and tests get theirs from testenv",
+		of: func(local string) bool {
+			return !within(local, "runtime/docker") && !within(local, "runtime/compose") && local != "internal/testenv"
+		},
+		bad: func(_, dep string) bool { return isDocker(dep) },
 	},
 	{
 		name:   "producer and aggregator link neither Docker nor the NATS server",
@@ -207,6 +215,13 @@ func nounOf(local string) string {
 		return top
 	}
 	return ""
+}
+
+// implOf returns the implementation that a package belongs to: a contract's directory
+// and the one below it.
+func implOf(local string) string {
+	parts := strings.SplitN(local, "/", 3)
+	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
 func isThirdParty(dep string) bool {

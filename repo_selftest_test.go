@@ -102,6 +102,8 @@ func TestFencesCanFail(t *testing.T) {
 		{"implementations import only their contract", "queue/natsqueue", "/queue", true},
 		{"implementations import only their contract", "queue/natsqueue/embedded", "/queue/natsqueue", true},
 		{"implementations import only their contract", "runtime/subprocess", "/runtime/internal/tarball", true},
+		{"implementations import only their contract", "runtime/docker/internal/netcheck", "/runtime/docker/internal/boxtool", true},
+		{"implementations import only their contract", "runtime/docker/internal/netcheck", "/runtime/subprocess", false},
 		{"verbs name no implementation", "internal/worker", "/queue/natsqueue", false},
 		{"verbs name no implementation", "internal/worker", "/queue", true},
 		{"verbs name no implementation", "internal/worker", "/internal/trial", true},

@@ -139,6 +139,11 @@ func (l *Log) write(s LogStream, p []byte) (int, error) {
 	l.total[s] += int64(len(p))
 	now := l.now()
 	for rest := p; len(rest) > 0; {
+		if l.full { // whoever goes on for gigabytes shall cost no more than counting
+			l.endPartial()
+			l.dropped[s] += int64(len(rest))
+			break
+		}
 		if len(l.partial) > 0 && l.stream != s {
 			l.endPartial()
 		}

@@ -13,7 +13,7 @@ import (
 
 // The words that an entry may have. They are listed in messages in this order.
 var (
-	networkPolicies = []string{"no_internet", "limited_internet", "full_internet"}
+	networkPolicies = []string{"no_internet", "limited_internet", "full_internet", TaskNetwork}
 	agentProcesses  = []string{"end", "keep"}
 	priorities      = []string{"low", "normal", "high"}
 	retryClasses    = []string{"infra", "provider", "grader", "task"}
@@ -33,7 +33,7 @@ const maxName = 40
 func checkRun(d *decoder, r *Run, o LoadOptions, base string) {
 	d.require("version", "name", "packs", "agent.name", "runtime.type")
 	d.word("name", r.Name, runName, maxName)
-	checkPacks(d, r, base)
+	harbor := checkPacks(d, r, base)
 	checkGlobs(d, "select.tasks", r.Select.Tasks)
 	checkGlobs(d, "select.exclude", r.Select.Exclude)
 	atLeast(d, "select.limit", r.Select.Limit, 0)
@@ -42,7 +42,8 @@ func checkRun(d *decoder, r *Run, o LoadOptions, base string) {
 	checkAgent(d, &r.Agent, base)
 	positive(d, "grade.timeout", r.Grade.Timeout)
 	checkRuntime(d, r, o)
-	checkPolicy(d, r)
+	checkPolicy(d, r, harbor)
+	checkTaskSecrets(d, r.TaskSecrets)
 	oneOf(d, "agent_processes", r.AgentProcesses, agentProcesses)
 	checkRetry(d, r.Retry)
 	checkLimits(d, r)
@@ -51,7 +52,9 @@ func checkRun(d *decoder, r *Run, o LoadOptions, base string) {
 	oneOf(d, "priority", r.Priority, priorities)
 }
 
-func checkPacks(d *decoder, r *Run, base string) {
+// checkPacks finds the packs. harbor says that all of them are of Harbor tasks.
+func checkPacks(d *decoder, r *Run, base string) (harbor bool) {
+	harbor = len(r.Packs) > 0
 	if d.given("packs") && len(r.Packs) == 0 {
 		d.problem("packs", "is empty", "list one directory at least")
 	}
@@ -61,24 +64,15 @@ func checkPacks(d *decoder, r *Run, base string) {
 			continue // a wrong type was reported, or nothing was written
 		}
 		r.Packs[i] = anchor(base, p)
-		if text, fix := notPack(r.Packs[i]); text != "" {
+		format, text, fix := packFormat(r.Packs[i])
+		harbor = harbor && format != nativeFormat
+		if text != "" {
 			d.problem(entry, text, fix)
 		} else if j := slices.Index(r.Packs, r.Packs[i]); j < i {
 			d.problem(entry, "is the same directory as packs["+fmt.Sprint(j)+"]", "list each pack once")
 		}
 	}
-}
-
-// notPack says why a directory is no pack, or "".
-func notPack(dir string) (text, fix string) {
-	if text := notDir(dir); text != "" {
-		return text, "name the directory of a pack, relative to the run file"
-	}
-	info, err := os.Stat(filepath.Join(dir, packFileName))
-	if err != nil || !info.Mode().IsRegular() {
-		return "no " + packFileName + " in " + dir, "a pack is a directory with a " + packFileName
-	}
-	return "", ""
+	return harbor
 }
 
 func notDir(dir string) string {
@@ -111,13 +105,19 @@ func checkRuntime(d *decoder, r *Run, o LoadOptions) {
 	}
 }
 
-func checkPolicy(d *decoder, r *Run) {
+func checkPolicy(d *decoder, r *Run, harbor bool) {
 	if r.Runtime.Type == "subprocess" && r.NetworkPolicy == "" {
 		n := d.places["runtime"] // what makes it necessary; the line of the file's first key says nothing
 		d.c.add(Problem{
 			Line: n.Line, Col: n.Column, Entry: "network_policy", Text: "is missing: a subprocess run has no default",
 			Fix: "write network_policy: full_internet, or another of " + strings.Join(networkPolicies, ", "),
 		})
+	}
+	if r.NetworkPolicy == "" && r.Runtime.Type != "subprocess" {
+		r.NetworkPolicy = "no_internet"
+		if harbor {
+			r.NetworkPolicy = TaskNetwork
+		}
 	}
 	oneOf(d, "network_policy", r.NetworkPolicy, networkPolicies)
 	r.LimitedInternetAllowlist = checkAllowlist(d, r.NetworkPolicy, r.LimitedInternetAllowlist)

@@ -25,7 +25,7 @@ type dataset struct {
 
 // openDataset finds the dataset and whether it is compressed, which its content says
 // and not its name.
-func (p *Pack) openDataset(d *decoder) {
+func (p *datasetPack) openDataset(d *decoder) {
 	const entry = "dataset.path"
 	written := p.spec.Dataset.Path
 	if !d.given(entry) {
@@ -35,12 +35,12 @@ func (p *Pack) openDataset(d *decoder) {
 		d.problem(entry, "is empty", "name a JSONL file, plain or gzip")
 		return
 	}
-	p.data.path = anchor(p.Dir, written)
+	p.data.path = anchor(p.root, written)
 	p.data.shown = written
 	if !filepath.IsAbs(written) {
 		p.data.shown = filepath.Join(filepath.Dir(p.file), written)
 	}
-	if rel, err := filepath.Rel(p.Dir, p.data.path); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(p.root, p.data.path); err == nil && filepath.IsLocal(rel) {
 		p.data.inside = filepath.ToSlash(rel)
 		if p.data.inside == packFileName {
 			d.problem(entry, "is the pack file itself", "name a JSONL file")

@@ -29,6 +29,16 @@ type decoder struct {
 	bad map[*yaml.Node]bool
 	// root is the type of the whole file, once decoding began.
 	root reflect.Type
+	// unknown is told of unknown keys where they do no harm; nil makes them problems.
+	unknown func(Problem)
+	// typed says that the file's language tells text from numbers, so that one isn't taken
+	// for the other.
+	typed bool
+}
+
+// nodeDecoder is a type that reads its own value.
+type nodeDecoder interface {
+	decodeNode(d *decoder, n *yaml.Node, entry string)
 }
 
 // newDecoder takes over from the expander of the same tree.
@@ -69,8 +79,20 @@ func (d *decoder) require(entries ...string) {
 }
 
 func (d *decoder) wrong(n *yaml.Node, entry, want, fix string) {
-	d.c.add(Problem{Line: n.Line, Col: n.Column, Entry: entry, Text: "want " + want + ", got " + describe(n), Fix: fix})
+	got := describe(n)
+	if d.typed && n.Kind == yaml.MappingNode {
+		got = "a table"
+	}
+	d.c.add(Problem{Line: n.Line, Col: n.Column, Entry: entry, Text: "want " + want + ", got " + got, Fix: fix})
 	d.bad[n] = true
+}
+
+// tableWord is what the file's language calls keys with values.
+func (d *decoder) tableWord() string {
+	if d.typed {
+		return "a table"
+	}
+	return "keys and values"
 }
 
 // decode fills v, which is settable. A key without a value counts as left out.
@@ -80,6 +102,10 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, entry string) {
 	}
 	d.places[entry] = n
 	if d.bad[n] {
+		return
+	}
+	if own, ok := v.Addr().Interface().(nodeDecoder); ok {
+		own.decodeNode(d, n, entry)
 		return
 	}
 	switch {
@@ -154,13 +180,18 @@ func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, entry string) {
 	if d.root == nil {
 		d.root = v.Type()
 	}
-	d.pairs(n, entry, "keys and values", func(key, val *yaml.Node) {
+	d.pairs(n, entry, d.tableWord(), func(key, val *yaml.Node) {
 		i := slices.Index(fields, key.Value)
 		if i < 0 || key.Value == "" {
-			d.c.add(Problem{
-				Line: key.Line, Col: key.Column, Entry: join(entry, key.Value),
+			p := Problem{
+				File: d.c.file, Line: key.Line, Col: key.Column, Entry: join(entry, key.Value),
 				Text: "unknown key", Fix: d.suggestKey(key.Value, entry, v.Type()),
-			})
+			}
+			if d.unknown != nil {
+				d.unknown(p)
+			} else {
+				d.c.add(p)
+			}
 			return
 		}
 		d.decode(val, v.Field(i), join(entry, key.Value))
@@ -184,12 +215,12 @@ func (d *decoder) decodeMap(n *yaml.Node, v reflect.Value, entry string) {
 		if m, ok := d.decodeAny(n, entry).(map[string]any); ok {
 			v.Set(reflect.ValueOf(m))
 		} else if n.Kind != yaml.MappingNode {
-			d.wrong(n, entry, "keys and values", "")
+			d.wrong(n, entry, d.tableWord(), "")
 		}
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	d.pairs(n, entry, "keys and values", func(key, val *yaml.Node) {
+	d.pairs(n, entry, d.tableWord(), func(key, val *yaml.Node) {
 		if isNull(val) && !d.used[val] {
 			d.c.add(Problem{
 				Line: key.Line, Col: key.Column, Entry: join(entry, key.Value),
@@ -205,7 +236,11 @@ func (d *decoder) decodeMap(n *yaml.Node, v reflect.Value, entry string) {
 
 func (d *decoder) decodeSlice(n *yaml.Node, v reflect.Value, entry string) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrong(n, entry, "a list", "write [one, two], or a line with a dash for each")
+		fix := "write [one, two], or a line with a dash for each"
+		if d.typed {
+			fix = `write ["one", "two"]`
+		}
+		d.wrong(n, entry, "a list", fix)
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
@@ -227,8 +262,12 @@ func (d *decoder) decodeScalar(n *yaml.Node, v reflect.Value, entry string) {
 	scalar := n.Kind == yaml.ScalarNode
 	switch v.Kind() {
 	case reflect.String:
-		if !scalar {
-			d.wrong(n, entry, "text", "")
+		if !scalar || d.typed && tag != "!!str" {
+			fix := ""
+			if scalar {
+				fix = "put it in quotes"
+			}
+			d.wrong(n, entry, "text", fix)
 			return
 		}
 		v.SetString(n.Value) // verbatim: 3.10 is a version, not 3.1

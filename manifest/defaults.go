@@ -25,9 +25,6 @@ func (r *Run) setDefaults(d *decoder) {
 	fill(d, "capture.max_log_bytes", &r.Capture.MaxLogBytes, 10<<20)
 	r.Pool = cmp.Or(r.Pool, "default")
 	r.Priority = cmp.Or(r.Priority, "normal")
-	if r.NetworkPolicy == "" && r.Runtime.Type != "subprocess" {
-		r.NetworkPolicy = "no_internet"
-	}
 }
 
 func fill[T any](d *decoder, entry string, p *T, value T) {

@@ -32,6 +32,7 @@ func DiffRuns(old, new RunRecord) []string {
 	d.structs("runtime", reflect.ValueOf(a.Runtime), reflect.ValueOf(b.Runtime))
 	d.add("network_policy", a.NetworkPolicy, b.NetworkPolicy)
 	d.add("limited_internet_allowlist", sorted(a.LimitedInternetAllowlist), sorted(b.LimitedInternetAllowlist))
+	d.add("task_secrets", sorted(a.TaskSecrets), sorted(b.TaskSecrets))
 	d.add("agent_processes", a.AgentProcesses, b.AgentProcesses)
 	if len(d.lines) == 0 && old.Plan.Digest != new.Plan.Digest {
 		d.lines = append(d.lines, "tasks: other ones are selected, or in another order")

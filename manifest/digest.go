@@ -31,6 +31,13 @@ func NewDigest(run *Run, packs []PackRef, agentFiles string) *Digest {
 		sums[i] = p.SHA256
 	}
 	res := run.Runtime.Resources
+	policy := map[string]any{
+		"network_policy": run.NetworkPolicy, "limited_internet_allowlist": sorted(run.LimitedInternetAllowlist),
+		"agent_processes": run.AgentProcesses,
+	}
+	if len(run.TaskSecrets) > 0 { // a key that older plans don't have
+		policy["task_secrets"] = sorted(run.TaskSecrets)
+	}
 	// encoding/json sorts the keys. Renaming one makes every old run a stranger.
 	return &Digest{tasks: sha256.New(), input: map[string]any{
 		"version": 1,
@@ -51,10 +58,7 @@ func NewDigest(run *Run, packs []PackRef, agentFiles string) *Digest {
 				"shm": res.Shm, "gpus": res.GPUs, "gpu_types": list(res.GPUTypes),
 			},
 		},
-		"policy": map[string]any{
-			"network_policy": run.NetworkPolicy, "limited_internet_allowlist": sorted(run.LimitedInternetAllowlist),
-			"agent_processes": run.AgentProcesses,
-		},
+		"policy": policy,
 	}}
 }
 

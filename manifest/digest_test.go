@@ -48,6 +48,7 @@ func TestDigestCovers(t *testing.T) {
 		"network_policy":  func(r *Run) { r.NetworkPolicy = "full_internet" },
 		"allowlist":       func(r *Run) { r.LimitedInternetAllowlist = []string{"a.com"} },
 		"agent_processes": func(r *Run) { r.AgentProcesses = "keep" },
+		"task_secrets":    func(r *Run) { r.TaskSecrets = []string{"X"} },
 	}
 	for name, f := range change {
 		r := exampleRun()

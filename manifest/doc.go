@@ -15,6 +15,11 @@
 // The producer uses the first five; a worker unpacks an archive by its digest
 // ([Unpack]), opens it with the same OpenPack and asks for single tasks.
 //
+// A pack is of a dataset (pack.yaml, files datasetpack.go and on) or of Harbor tasks
+// (task.toml, files harbor….go). Readers see no difference but that a Harbor task that
+// can't run can be left out, and that each says for itself what it needs of a runtime
+// ([Pack.Various]).
+//
 // # Errors
 //
 // What is wrong in a file is a [Problem]: file, line, entry, what is wrong and

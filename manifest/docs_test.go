@@ -14,11 +14,12 @@ import (
 
 // Every key has a row on its page, and every row a key.
 func TestDocsListEveryKey(t *testing.T) {
-	for page, kind := range map[string]reflect.Type{
-		"run-file.md": reflect.TypeFor[Run](),
-		"pack.md":     reflect.TypeFor[packFile](),
+	for page, keys := range map[string][]string{
+		"run-file.md": keyPaths(reflect.TypeFor[Run]()),
+		"pack.md":     keyPaths(reflect.TypeFor[packFile]()),
+		"harbor.md":   append(keyPaths(reflect.TypeFor[harborFile]()), below("steps", keyPaths(reflect.TypeFor[harborStep]()))...),
 	} {
-		keys := leaves(keyPaths(kind))
+		keys := leaves(keys)
 		listed := rowsOf(t, page)
 		for _, key := range keys {
 			if !slices.Contains(listed, key) {
@@ -31,6 +32,14 @@ func TestDocsListEveryKey(t *testing.T) {
 			}
 		}
 	}
+}
+
+func below(key string, paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		out = append(out, join(key, p))
+	}
+	return out
 }
 
 // leaves leaves out keys that only hold others.
@@ -80,6 +89,15 @@ func fenced(t *testing.T, page, language string) string {
 		t.Fatalf("docs/%s has no block of %s", page, language)
 	}
 	return block + "\n"
+}
+
+func TestDocsHarborExample(t *testing.T) {
+	files := small("tasks/one", nil)
+	files["run.yaml"] = fenced(t, "harbor.md", "yaml")
+	runs, err := Load(filepath.Join(write(t, files), "run.yaml"), LoadOptions{})
+	if err != nil || len(runs) != 1 || runs[0].NetworkPolicy != TaskNetwork {
+		t.Errorf("%+v, %v", runs, err)
+	}
 }
 
 // The examples on the pages are right.

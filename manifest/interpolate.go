@@ -25,6 +25,8 @@ type LoadOptions struct {
 
 	// uses gathers the names that are asked for, if it isn't nil.
 	uses map[string]bool
+	// secrets are names that the run file lists as secrets.
+	secrets map[string]bool
 }
 
 func (o LoadOptions) lookup(name string) (string, bool) {
@@ -75,10 +77,7 @@ func expand(s string, get func(name string) (string, bool, *referenceError)) (st
 		default:
 			m := reference.FindStringSubmatch(s)
 			if m == nil || strings.Contains(m[3], "${") {
-				errs = append(errs, referenceError{
-					fmt.Sprintf("%s is not a variable", quote(cutReference(s))),
-					"write ${NAME} or ${NAME:-default}; a dollar that is to stay is written $$",
-				})
+				errs = append(errs, notVariable(s))
 				out.WriteString("${")
 				s = s[2:]
 				continue

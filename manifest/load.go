@@ -83,8 +83,15 @@ func parseRun(c *collector, root *yaml.Node, o LoadOptions, secrets map[string]b
 }
 
 // PackOptions returns the options for the packs of this run: its matrix value counts
-// as a variable there too.
-func (r *Run) PackOptions(o LoadOptions) LoadOptions { return o.with(r.Values()) }
+// as a variable there too, and its secrets as secrets.
+func (r *Run) PackOptions(o LoadOptions) LoadOptions {
+	o = o.with(r.Values())
+	o.secrets = map[string]bool{}
+	for _, name := range slices.Concat(r.Agent.Secrets, r.TaskSecrets) {
+		o.secrets[name] = true
+	}
+	return o
+}
 
 // Values are the values that a run of a matrix has, by variable; empty without a matrix.
 func (r *Run) Values() map[string]string {

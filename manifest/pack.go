@@ -4,15 +4,11 @@ package manifest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"os"
+	"io"
+	"iter"
 	"path/filepath"
-	"reflect"
-	"slices"
-	"strings"
-	"text/template"
-
-	"gopkg.in/yaml.v3"
 )
 
 // Pack is a directory of tasks, opened and checked. It holds no open files and may be
@@ -25,163 +21,98 @@ type Pack struct {
 	Dir      string
 	Metadata map[string]any
 
-	spec packFile
-	// file is pack.yaml, for messages; expanded says that variables were filled in.
-	file     string
-	expanded bool
-	data     dataset
-	// idsInMemory is where checking for duplicates goes to disk.
-	idsInMemory int
-
-	instruction *template.Template
-	env         map[string]*template.Template
+	content packContent
 }
 
-// OpenPack reads and checks the pack.yaml of a directory. Problems with it come back
-// as [Problems]. The rows of its dataset are checked by [Pack.Tasks].
+// packContent is what packs of different formats do in their own ways. What the methods
+// promise stands at those of [Pack] that call them.
+type packContent interface {
+	tasks(ctx context.Context) iter.Seq2[TaskRef, error]
+	task(ref TaskRef) (*Task, error)
+	// where is a file, with a line where there is one, for messages about a task.
+	where(ref TaskRef) string
+	archive(ctx context.Context, w io.Writer) (string, error)
+	artifacts() []string
+}
+
+var (
+	_ packContent = (*datasetPack)(nil)
+	_ packContent = (*harborPack)(nil)
+)
+
+// OpenPack opens the pack that a directory is, of whatever format, and checks what is
+// common to its tasks. Problems come back as [Problems]. The tasks themselves are checked
+// by [Pack.Tasks].
 func OpenPack(dir string, o LoadOptions) (*Pack, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("pack %s: %w", dir, err)
 	}
-	if text, fix := notPack(abs); text != "" {
+	format, text, fix := packFormat(abs)
+	if text != "" {
 		return nil, Problems{{File: dir, Text: text, Fix: fix}}
 	}
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
 		return nil, fmt.Errorf("pack %s: %w", dir, err)
 	}
-	p := &Pack{Dir: abs, file: filepath.Join(dir, packFileName), idsInMemory: idsInMemory}
-	data, err := readSmall(filepath.Join(abs, packFileName))
-	if err != nil {
-		return nil, fmt.Errorf("pack %s: %w", dir, err)
+	p := &Pack{Name: filepath.Base(abs), Dir: abs}
+	if format != nativeFormat {
+		h, err := openHarborPack(dir, abs, format, o)
+		if err != nil {
+			return nil, err
+		}
+		p.content = h
+		return p, nil
 	}
-	c := newCollector(p.file)
-	p.parse(c, data, o)
-	if err := c.err(); err != nil {
+	d, err := openDatasetPack(dir, abs, o)
+	if err != nil {
 		return nil, err
 	}
-	p.Name = cmp.Or(p.spec.Name, filepath.Base(abs))
-	p.Description, p.Category, p.Metadata = p.spec.Description, p.spec.Category, p.spec.Metadata
+	p.content = d
+	p.Name = cmp.Or(d.spec.Name, p.Name)
+	p.Description, p.Category, p.Metadata = d.spec.Description, d.spec.Category, d.spec.Metadata
 	return p, nil
 }
 
-func (p *Pack) parse(c *collector, data []byte, o LoadOptions) {
-	root := readDocument(c, data)
-	if root == nil || !checkVersion(c, root) {
-		return
+// Tasks streams the tasks of the pack in their order, checking each: the rows of a
+// dataset in the order of its file, Harbor tasks in that of their directories' names.
+// What is wrong comes as a [Problem], with the task's id in the reference where the
+// problem is that of a task which can be left out; reading goes on, for a dataset until
+// there were 20. Any other error is the last thing that comes. Memory does not grow with a
+// dataset.
+//
+// A pack whose rows brought an error must not be run in part: duplicates may only be
+// known at the end.
+func (p *Pack) Tasks(ctx context.Context) iter.Seq2[TaskRef, error] { return p.content.tasks(ctx) }
+
+// Task returns a task by the reference that [Pack.Tasks] gave for it, from this pack
+// or from one with the same digest.
+func (p *Pack) Task(ref TaskRef) (*Task, error) {
+	t, err := p.content.task(ref)
+	if err != nil {
+		return nil, fmt.Errorf("pack %s: task %s: %s: %w", p.Name, quote(ref.ID), p.content.where(ref), err)
 	}
-	x := newExpander(c, o, nil)
-	x.tree(root, "")
-	if !checkKind(c, root) {
-		return
-	}
-	p.expanded = len(x.used) > 0
-	d := newDecoder(x)
-	d.decode(root, reflect.ValueOf(&p.spec).Elem(), "")
-	p.check(d)
+	return t, nil
 }
 
-// checkKind comes first, because the kind decides which keys there are.
-func checkKind(c *collector, root *yaml.Node) bool {
-	n := child(root, "kind")
-	switch {
-	case n == nil || isNull(n):
-		c.add(Problem{Line: root.Line, Col: root.Column, Entry: "kind", Text: "is missing", Fix: "write kind: " + kindDataset})
-	case !slices.Contains(packKinds, n.Value):
-		c.add(Problem{
-			Line: n.Line, Col: n.Column, Entry: "kind", Text: describe(n) + " is no kind of pack that this version knows",
-			Fix: "known: " + strings.Join(packKinds, ", "),
-		})
-	default:
-		return true
+// Archive writes the pack as [Archive] writes a directory: a dataset as plain rows inside
+// the pack, Harbor tasks with all that is in their directories, and variables with the
+// values that they have here. So the digest depends on content alone, and a worker opens
+// the unpacked pack without any variable. w may be nil, for the digest alone.
+func (p *Pack) Archive(ctx context.Context, w io.Writer) (string, error) {
+	sum, err := p.content.archive(ctx, w)
+	if err != nil {
+		return "", fmt.Errorf("archive pack %s: %w", p.Name, err)
 	}
-	return false
+	return sum, nil
 }
 
-// check checks what the types can't say and completes the pack.
-func (p *Pack) check(d *decoder) {
-	s := &p.spec
-	d.require("version", "dataset.path", "dataset.id_field", "instruction", "grade.command")
-	if d.given("name") && strings.TrimSpace(s.Name) == "" {
-		d.problem("name", "is empty", "name the pack, or leave it out")
-	}
-	if d.given("dataset.id_field") && s.Dataset.IDField == "" {
-		d.problem("dataset.id_field", "is empty", "name the field of a row that holds the task's id")
-	}
-	for i, f := range s.AgentFields {
-		if f == "" || slices.Contains(s.AgentFields[:i], f) {
-			d.problem(index("agent_fields", i), quote(f)+" is empty or already in the list", "name each field once")
-		}
-	}
-	checkEnv(d, "env", s.Env)
-	p.checkTemplates(d)
-	p.dir(d, "files", s.Files)
-	p.program(d, "setup", s.Setup, SetupProgram, "")
-	// What would be accepted and have no effect.
-	if d.given("oracle.timeout") {
-		d.problem("oracle.timeout", "the oracle has the agent's time", "write agent_timeout, or agent.timeout in the run file")
-	}
-	if d.given("setup.files") {
-		d.problem("setup.files", "the setup command gets no files of its own", "put them into the directory that files names, and remove them in setup")
-	}
-	p.program(d, "oracle", s.Oracle, OracleProgram, "solution")
-	grade := s.Grade.program()
-	p.program(d, "grade", grade, GradeProgram, "tests")
-	s.Grade.Files = grade.Files
-	positive(d, "agent_timeout", s.AgentTimeout)
-	oneOf(d, "agent_processes", s.AgentProcesses, agentProcesses)
-	s.AgentProcesses = cmp.Or(s.AgentProcesses, "end")
-	checkRelativeGlobs(d, "artifacts", s.Artifacts)
-	if s.Regrade != nil {
-		d.require("regrade.from")
-		oneOf(d, "regrade.from", s.Regrade.From, []string{FromArtifacts})
-	}
-	p.openDataset(d)
+// Various reports whether each task of the pack says for itself what it needs of a
+// runtime. Of other packs one task stands for all.
+func (p *Pack) Various() bool {
+	_, ok := p.content.(*harborPack)
+	return ok
 }
 
-// program checks one of the pack's programs. usual is the directory that it gets when
-// none is named and this one exists.
-func (p *Pack) program(d *decoder, entry string, prog *packProgram, program, usual string) {
-	if prog == nil {
-		return
-	}
-	if entry != "grade" { // required above
-		d.require(join(entry, "command"))
-	}
-	checkCommand(d, join(entry, "command"), prog.Command, program)
-	positive(d, join(entry, "timeout"), prog.Timeout)
-	p.dir(d, join(entry, "files"), prog.Files)
-	if prog.Files == "" && usual != "" && notDir(filepath.Join(p.Dir, usual)) == "" {
-		prog.Files = usual
-	}
-	p.checkPlaceFiles(d, join(entry, "command"), prog.Command, program, prog.Files)
-}
-
-// dir checks a directory of the pack. It has to be inside, or it would be missing
-// where the pack is unpacked.
-func (p *Pack) dir(d *decoder, entry, dir string) {
-	if !d.given(entry) {
-		return
-	}
-	if !filepath.IsLocal(dir) {
-		d.problem(entry, quote(dir)+" is not a path inside the pack", "write it relative to the pack, without ..")
-		return
-	}
-	if inside, err := os.OpenInRoot(p.Dir, dir); err != nil {
-		d.problem(entry, "no such directory in the pack: "+dir, "")
-	} else {
-		info, err := inside.Stat()
-		_ = inside.Close()
-		if err != nil || !info.IsDir() {
-			d.problem(entry, "is not a directory: "+dir, "")
-		}
-	}
-}
-
-// path makes a directory of the pack absolute; empty stays empty.
-func (p *Pack) path(dir string) string {
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(p.Dir, dir)
-}
+// Artifacts are the globs in the workdir whose files are collected for every task.
+func (p *Pack) Artifacts() []string { return p.content.artifacts() }

@@ -20,20 +20,10 @@ const (
 	datasetFile = datasetDir + "/rows.jsonl"
 )
 
-// Archive writes the pack as [Archive] writes a directory. A dataset that lies outside
-// the pack or is compressed goes in uncompressed, as .dataset/rows.jsonl, and pack.yaml
-// says so; variables in pack.yaml have their values. So the digest depends on content
-// alone, a worker opens the unpacked pack without any variable, and a row is one read
-// at its offset. w may be nil, for the digest alone.
-func (p *Pack) Archive(ctx context.Context, w io.Writer) (string, error) {
-	sum, err := p.archive(ctx, w)
-	if err != nil {
-		return "", fmt.Errorf("archive pack %s: %w", p.Name, err)
-	}
-	return sum, nil
-}
-
-func (p *Pack) archive(ctx context.Context, w io.Writer) (string, error) {
+// archive puts a dataset that lies outside the pack or is compressed in uncompressed, as
+// .dataset/rows.jsonl, and pack.yaml says so; variables in pack.yaml have their values.
+// So a row is one read at its offset.
+func (p *datasetPack) archive(ctx context.Context, w io.Writer) (string, error) {
 	o := ArchiveOptions{}.withDefaults()
 	move, err := p.movesDataset()
 	if err != nil {
@@ -52,7 +42,7 @@ func (p *Pack) archive(ctx context.Context, w io.Writer) (string, error) {
 		}
 		extra = append(extra, e)
 	}
-	entries, err := scanTree(ctx, p.Dir, o, func(name string) bool {
+	entries, err := scanTree(ctx, p.root, o, func(name string) bool {
 		return name == packFileName && len(extra) > 0 || move && name == p.data.inside
 	})
 	if err != nil {
@@ -67,16 +57,16 @@ func (p *Pack) archive(ctx context.Context, w io.Writer) (string, error) {
 	if err := checkSize(o, len(entries), total); err != nil {
 		return "", err
 	}
-	return writeArchive(ctx, p.Dir, entries, w)
+	return writeArchive(ctx, p.root, entries, w)
 }
 
 // movesDataset says whether the archive has the dataset in another form. That is so as
 // well when links lead to it: where they point to need not be in the pack.
-func (p *Pack) movesDataset() (bool, error) {
+func (p *datasetPack) movesDataset() (bool, error) {
 	if p.data.gzip || p.data.inside == "" {
 		return true, nil
 	}
-	dir, err := filepath.EvalSymlinks(p.Dir)
+	dir, err := filepath.EvalSymlinks(p.root)
 	if err != nil {
 		return false, err
 	}
@@ -84,10 +74,10 @@ func (p *Pack) movesDataset() (bool, error) {
 	return real != filepath.Join(dir, filepath.FromSlash(p.data.inside)), err
 }
 
-func (p *Pack) movedDataset(ctx context.Context) ([]entry, error) {
-	if _, err := os.Lstat(filepath.Join(p.Dir, datasetDir)); err == nil {
+func (p *datasetPack) movedDataset(ctx context.Context) ([]entry, error) {
+	if _, err := os.Lstat(filepath.Join(p.root, datasetDir)); err == nil {
 		return nil, Problem{
-			File: filepath.Join(p.Dir, datasetDir), Text: "the name is ours, for the dataset in the archive",
+			File: filepath.Join(p.root, datasetDir), Text: "the name is ours, for the dataset in the archive",
 			Fix: "choose another name",
 		}
 	}
@@ -102,7 +92,7 @@ func (p *Pack) movedDataset(ctx context.Context) ([]entry, error) {
 }
 
 // rewritten is pack.yaml as the archive has it.
-func (p *Pack) rewritten(move bool) (entry, error) {
+func (p *datasetPack) rewritten(move bool) (entry, error) {
 	spec := p.spec
 	switch {
 	case move:

@@ -57,7 +57,7 @@ func TestPackArchiveMovesDataset(t *testing.T) {
 			sum, first = got, b
 		}
 		if got != sum {
-			t.Errorf("%s: digest %s, want %s", p.data.path, got, sum)
+			t.Errorf("%s: digest %s, want %s", p.content.(*datasetPack).data.path, got, sum)
 		}
 	}
 
@@ -66,8 +66,9 @@ func TestPackArchiveMovesDataset(t *testing.T) {
 		t.Fatal(err)
 	}
 	unpacked := open(t, to)
-	if unpacked.data.gzip || unpacked.data.inside != datasetFile {
-		t.Errorf("the dataset is at %q, gzip: %t", unpacked.data.inside, unpacked.data.gzip)
+	data := unpacked.content.(*datasetPack).data
+	if data.gzip || data.inside != datasetFile {
+		t.Errorf("the dataset is at %q, gzip: %t", data.inside, data.gzip)
 	}
 	if again, err := unpacked.Archive(t.Context(), nil); err != nil || again != sum {
 		t.Errorf("archived again: %s, %v; want %s", again, err, sum)

@@ -83,9 +83,17 @@ func said(t *testing.T) string {
 	} else if p, err := OpenPack("pack", o); err != nil {
 		note(err)
 	} else {
-		for _, err := range p.Tasks(t.Context()) {
+		for ref, err := range p.Tasks(t.Context()) {
 			if err != nil {
 				note(err)
+				continue
+			}
+			task, err := p.Task(ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range task.Warnings {
+				errs = append(errs, "warning: "+w.Error())
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func parseRow(data []byte) (map[string]json.RawMessage, error) {
 }
 
 // rowID returns the task id of a row.
-func (p *Pack) rowID(fields map[string]json.RawMessage) (string, error) {
+func (p *datasetPack) rowID(fields map[string]json.RawMessage) (string, error) {
 	name := p.spec.Dataset.IDField
 	raw, ok := fields[name]
 	if !ok {
@@ -75,19 +75,26 @@ func (p *Pack) rowID(fields map[string]json.RawMessage) (string, error) {
 	case strings.Trim(strings.TrimPrefix(id, "-"), "0123456789") != "":
 		return "", &fieldError{name, "the id is " + clip(id), "use text or a whole number"}
 	}
-	switch {
-	case id == "":
+	if id == "" {
 		return "", &fieldError{name, "the id is empty", "give each row an id"}
-	case strings.ContainsRune(id, 0):
-		// It is a variable of every program's environment, which can't hold one.
-		return "", &fieldError{name, "the id has a NUL character in it", "leave it out"}
-	case keyLength(id) > maxID:
-		return "", &fieldError{
-			name, fmt.Sprintf("the id takes %d bytes in the store's keys", keyLength(id)),
-			fmt.Sprintf("use %d at most; bytes outside A-Z a-z 0-9 . _ - count three each", maxID),
-		}
+	}
+	if text, fix := badID(id); text != "" {
+		return "", &fieldError{name, text, fix}
 	}
 	return id, nil
+}
+
+// badID says why a text can't be a task's id, or "".
+func badID(id string) (text, fix string) {
+	switch {
+	case strings.ContainsRune(id, 0):
+		// It is a variable of every program's environment, which can't hold one.
+		return "the id has a NUL character in it", "leave it out"
+	case keyLength(id) > maxID:
+		return fmt.Sprintf("the id takes %d bytes in the store's keys", keyLength(id)),
+			fmt.Sprintf("use %d at most; bytes outside A-Z a-z 0-9 . _ - count three each", maxID)
+	}
+	return "", ""
 }
 
 func keysOf(fields map[string]json.RawMessage) []string {
@@ -104,7 +111,7 @@ func keysOf(fields map[string]json.RawMessage) []string {
 
 // agentFields returns what the agent may see: for the templates and as JSON, with the
 // values as they were written, in the pack's order.
-func (p *Pack) agentFields(fields map[string]json.RawMessage) (map[string]any, []byte, error) {
+func (p *datasetPack) agentFields(fields map[string]json.RawMessage) (map[string]any, []byte, error) {
 	values := make(map[string]any, len(p.spec.AgentFields))
 	out := bytes.NewBufferString("{")
 	for i, name := range p.spec.AgentFields {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -16,7 +17,7 @@ import (
 const FromArtifacts = "artifacts"
 
 // regrade is regrade.from of the pack, empty without.
-func (p *Pack) regrade() string {
+func (p *datasetPack) regrade() string {
 	if p.spec.Regrade == nil {
 		return ""
 	}
@@ -24,13 +25,14 @@ func (p *Pack) regrade() string {
 }
 
 // Index returns where each task of the pack is. It takes about 100 bytes for each. The
-// first row that is wrong ends it.
+// first one that is wrong ends it.
 func (p *Pack) Index(ctx context.Context) (map[string]TaskRef, error) {
 	refs := map[string]TaskRef{}
 	for ref, err := range p.Tasks(ctx) {
 		if err != nil {
 			return nil, err
 		}
+		ref.loaded = nil // or every task would stay in memory
 		refs[ref.ID] = ref
 	}
 	return refs, nil
@@ -51,9 +53,15 @@ func (t *TaskDiffer) ForAgent(ctx context.Context, old, new *Task) ([]string, er
 			differ = append(differ, key)
 		}
 	}
-	add("env", maps.Equal(old.Env, new.Env))
+	add("env", maps.Equal(old.Env, new.Env) && maps.Equal(old.SecretEnv, new.SecretEnv))
 	add("users", maps.Equal(old.Users, new.Users))
 	add("image", old.Image == new.Image)
+	add("workdir", old.Workdir == new.Workdir)
+	add("network", maps.EqualFunc(old.Network, new.Network, sameNetwork))
+	add("healthcheck", reflect.DeepEqual(old.Healthcheck, new.Healthcheck))
+	if err := t.build(ctx, old.Build, new.Build, add); err != nil {
+		return nil, err
+	}
 	if err := t.tree(ctx, "files", old.Files, new.Files, add); err != nil {
 		return nil, err
 	}
@@ -63,6 +71,8 @@ func (t *TaskDiffer) ForAgent(ctx context.Context, old, new *Task) ([]string, er
 		add("instruction", a.Instruction == b.Instruction)
 		add("agent_fields", bytes.Equal(a.AgentRow, b.AgentRow))
 		add("agent_timeout", a.AgentTimeout == b.AgentTimeout)
+		add("input", maps.EqualFunc(a.Input, b.Input, bytes.Equal))
+		add("healthcheck", reflect.DeepEqual(a.Healthcheck, b.Healthcheck))
 		if err := t.tree(ctx, "files", a.Files, b.Files, add); err != nil {
 			return nil, err
 		}
@@ -74,12 +84,27 @@ func (t *TaskDiffer) ForAgent(ctx context.Context, old, new *Task) ([]string, er
 	return slices.Compact(differ), nil
 }
 
+func (t *TaskDiffer) build(ctx context.Context, old, new *Build, add func(string, bool)) error {
+	if old == nil || new == nil {
+		add("image", old == new)
+		return nil
+	}
+	add("image", old.Dockerfile == new.Dockerfile)
+	return t.tree(ctx, "image", old.Context, new.Context, add)
+}
+
+func sameNetwork(a, b Network) bool { return a.Policy == b.Policy && slices.Equal(a.Allow, b.Allow) }
+
 func (t *TaskDiffer) program(ctx context.Context, key string, old, new *Program, add func(string, bool)) error {
 	if old == nil || new == nil {
 		add(key, old == new)
 		return nil
 	}
-	add(key, slices.Equal(old.Command, new.Command) && maps.Equal(old.Env, new.Env) && old.User == new.User)
+	add(key, slices.Equal(old.Command, new.Command) && maps.Equal(old.Env, new.Env) &&
+		maps.Equal(old.SecretEnv, new.SecretEnv) && old.User == new.User)
+	if err := t.tree(ctx, key, old.Base, new.Base, add); err != nil {
+		return err
+	}
 	return t.tree(ctx, key, old.Files, new.Files, add)
 }
 
@@ -114,6 +139,3 @@ func (t *TaskDiffer) digest(ctx context.Context, dir string) (string, error) {
 	t.trees[dir] = sum
 	return sum, nil
 }
-
-// Artifacts are the globs in the workdir whose files are collected for every task.
-func (p *Pack) Artifacts() []string { return slices.Clone(p.spec.Artifacts) }

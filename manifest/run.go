@@ -29,6 +29,9 @@ type Run struct {
 	// themselves what they need, it defaults to [TaskNetwork].
 	NetworkPolicy            string   `yaml:"network_policy"`
 	LimitedInternetAllowlist []string `yaml:"limited_internet_allowlist,omitempty"`
+	// TaskSecrets are names of variables that tasks may take from the worker's environment,
+	// where they ask for them: the key of a model that grades.
+	TaskSecrets []string `yaml:"task_secrets,omitempty"`
 	// AgentProcesses is end or keep; empty is the task format's default.
 	AgentProcesses string  `yaml:"agent_processes,omitempty"`
 	Retry          Retry   `yaml:"retry"`
@@ -178,7 +181,9 @@ type RunRecord struct {
 	Packs         []PackRef `yaml:"packs"`
 	// AgentFiles is the digest of the archive of agent.files, empty without.
 	AgentFiles string `yaml:"agent_files,omitempty"`
-	Run        Run    `yaml:"run"`
+	// Asks is what the run's tasks ask of the runtime themselves.
+	Asks Asks `yaml:"asks,omitempty"`
+	Run  Run  `yaml:"run"`
 }
 
 // Plan describes the plan of a run.
@@ -196,4 +201,16 @@ type PackRef struct {
 	Name   string `yaml:"name"`
 	SHA256 string `yaml:"sha256"`
 	Tasks  int    `yaml:"tasks"`
+}
+
+// Asks is what the tasks of a run ask of its runtime beside what the run says, all of them
+// together. It is empty for datasets.
+type Asks struct {
+	// Networks are the policies of all phases, where the run leaves them to its tasks: one
+	// for each policy, with the hosts of the first task that has them.
+	Networks []Network `yaml:"networks,omitempty"`
+	// Users are those of all phases.
+	Users []string `yaml:"users,omitempty"`
+	// GPUs is what the task that wants most of them wants.
+	GPUs int `yaml:"gpus,omitempty"`
 }

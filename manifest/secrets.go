@@ -23,17 +23,29 @@ func secretName(name string) bool { return secretPattern.MatchString(name) }
 // accident.
 const minSecretValue = 8
 
-// secretNames returns the names under agent.secrets, before anything is expanded.
+// secretNames returns the names under agent.secrets and task_secrets, before anything is
+// expanded.
 func secretNames(root *yaml.Node) map[string]bool {
 	names := map[string]bool{}
-	list := child(child(root, "agent"), "secrets")
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return names
-	}
-	for _, n := range list.Content {
-		names[n.Value] = true
+	for _, list := range []*yaml.Node{child(child(root, "agent"), "secrets"), child(root, "task_secrets")} {
+		if list == nil || list.Kind != yaml.SequenceNode {
+			continue
+		}
+		for _, n := range list.Content {
+			names[n.Value] = true
+		}
 	}
 	return names
+}
+
+func checkTaskSecrets(d *decoder, names []string) {
+	for i, name := range names {
+		entry := index("task_secrets", i)
+		checkEnvName(d, entry, name)
+		if slices.Contains(names[:i], name) {
+			d.problem(entry, name+" is already in the list", "write each name once")
+		}
+	}
 }
 
 func checkSecrets(d *decoder, a *Agent) {

@@ -9,8 +9,12 @@ type TaskRef struct {
 	// Line is its number, counted from 1. Dataset packs only.
 	Offset, Length int64
 	Line           int
-	// Dir is the task's directory, relative to the pack. Packs of directories only.
+	// Dir is the task's directory, relative to the archive of the pack. Packs of
+	// directories only.
 	Dir string
+
+	// loaded is the task where it was just read; of its pack alone.
+	loaded *harborLoad
 }
 
 // Task is one problem, ready to be run: instruction, environment, grader.
@@ -34,6 +38,9 @@ type Task struct {
 	Healthcheck *Healthcheck
 	// Env is given to every command of the trial.
 	Env map[string]string
+	// SecretEnv are further variables of that kind whose values need secrets, by name; see
+	// [Task.WithSecrets].
+	SecretEnv map[string]string
 	// AgentProcesses is end or keep.
 	AgentProcesses string
 	// Files is an absolute directory whose content is copied into the workdir before
@@ -49,7 +56,23 @@ type Task struct {
 	Regrade string
 	// Steps run one after the other; there is at least one.
 	Steps []Step
+	// StepScores says how the scores of several steps make the score of the trial; empty is
+	// [MeanOfAll].
+	StepScores string
+	// Warnings are what is odd about the task and keeps nobody from running it.
+	Warnings Problems
 }
+
+// How the scores of steps make a score.
+const (
+	// MeanOfAll is the mean over all steps of the task; those that were not reached count 0.
+	MeanOfAll = ""
+	// MeanOfGraded is the mean over the steps that were graded. What a reward misses in one
+	// of them counts 0.
+	MeanOfGraded = "mean"
+	// LastGraded is the score of the last step that was graded.
+	LastGraded = "final"
+)
 
 // Step is one round of setup, agent and grade.
 type Step struct {
@@ -60,6 +83,8 @@ type Step struct {
 	// for other packs.
 	AgentRow []byte
 	Row      []byte
+	// Input are further files beside the instruction, by name; nil without.
+	Input map[string][]byte
 	// Files is copied into the workdir before this step; absolute, empty without.
 	Files string
 	Setup *Program
@@ -77,6 +102,8 @@ type Step struct {
 	AgentTimeout Duration
 	// MinReward ends the task early when the step's score is below it.
 	MinReward *float64
+	// MinRewards ends it early when one of these rewards is below its number, or missing.
+	MinRewards map[string]float64
 }
 
 // Program is a command with the files that arrive for it.
@@ -84,10 +111,15 @@ type Program struct {
 	Command []string
 	// Files is an absolute directory; empty without. It is copied to the place of the
 	// phase: tests for the grader, solution for the oracle.
-	Files   string
-	Env     map[string]string
-	User    string
-	Timeout Duration
+	Files string
+	// Base is another one, which is copied there first: where both have a file of a name,
+	// that of Files is there in the end.
+	Base string
+	Env  map[string]string
+	// SecretEnv is as that of the task.
+	SecretEnv map[string]string
+	User      string
+	Timeout   Duration
 }
 
 // Build says how an image is made.
@@ -101,8 +133,8 @@ type Build struct {
 
 // Network is a policy with the hosts that it allows, where it is limited_internet.
 type Network struct {
-	Policy string
-	Allow  []string
+	Policy string   `yaml:"policy"`
+	Allow  []string `yaml:"allow,omitempty"`
 }
 
 // Healthcheck is a command that is tried until it ends with 0, by the rules of Docker's

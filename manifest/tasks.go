@@ -15,13 +15,9 @@ import (
 // maxRowProblems is after how many bad rows reading stops.
 const maxRowProblems = 20
 
-// Tasks streams the tasks of the pack in the order of its file, checking every row. A
-// row with a problem comes as a [Problem]; reading goes on, until there were 20. Any
-// other error is the last thing that comes. Memory does not grow with the file.
-//
-// A pack whose rows brought an error must not be run in part: duplicates may only be
-// known at the end.
-func (p *Pack) Tasks(ctx context.Context) iter.Seq2[TaskRef, error] {
+// tasks streams the rows. Problems stop it after 20; duplicates may only be known at the
+// end.
+func (p *datasetPack) tasks(ctx context.Context) iter.Seq2[TaskRef, error] {
 	return func(yield func(TaskRef, error) bool) {
 		s := rowStream{pack: p, yield: yield, ids: newIDSet(p.idsInMemory)}
 		err := s.run(ctx)
@@ -33,7 +29,7 @@ func (p *Pack) Tasks(ctx context.Context) iter.Seq2[TaskRef, error] {
 }
 
 type rowStream struct {
-	pack     *Pack
+	pack     *datasetPack
 	yield    func(TaskRef, error) bool
 	ids      *IDSet
 	rows     int
@@ -132,7 +128,7 @@ func (s *rowStream) problem(p Problem) {
 	}
 }
 
-func (p *Pack) duplicate(id string, first uint64, line int) Problem {
+func (p *datasetPack) duplicate(id string, first uint64, line int) Problem {
 	return Problem{
 		Line: line, Entry: p.spec.Dataset.IDField,
 		Text: fmt.Sprintf("the id %s is already used in line %d", cmp.Or(id, "of this row"), first),
@@ -157,7 +153,7 @@ type taskRow struct {
 
 // readRow understands a row. The id is there as soon as it is known, even with an
 // error.
-func (p *Pack) readRow(data []byte) (taskRow, error) {
+func (p *datasetPack) readRow(data []byte) (taskRow, error) {
 	var t taskRow
 	fields, err := parseRow(data)
 	if err != nil {
@@ -174,21 +170,15 @@ func (p *Pack) readRow(data []byte) (taskRow, error) {
 	return t, err
 }
 
-// Task returns a task by the reference that [Pack.Tasks] gave for it, from this pack
-// or from one with the same digest.
-func (p *Pack) Task(ref TaskRef) (*Task, error) {
-	t, err := p.task(ref)
-	if err != nil {
-		where := p.data.shown
-		if ref.Line > 0 {
-			where = fmt.Sprintf("%s:%d", where, ref.Line)
-		}
-		return nil, fmt.Errorf("pack %s: task %s: %s: %w", p.Name, quote(ref.ID), where, err)
+// where says where the row of a task is.
+func (p *datasetPack) where(ref TaskRef) string {
+	if ref.Line > 0 {
+		return fmt.Sprintf("%s:%d", p.data.shown, ref.Line)
 	}
-	return t, nil
+	return p.data.shown
 }
 
-func (p *Pack) task(ref TaskRef) (*Task, error) {
+func (p *datasetPack) task(ref TaskRef) (*Task, error) {
 	if ref.Offset < 0 || ref.Length <= 0 || ref.Length > maxRow {
 		return nil, errors.New("the reference is not to a row")
 	}
@@ -217,7 +207,7 @@ func (p *Pack) task(ref TaskRef) (*Task, error) {
 }
 
 // made turns a program of the file into one of a task.
-func (p *Pack) made(prog *packProgram) *Program {
+func (p *datasetPack) made(prog *packProgram) *Program {
 	if prog == nil {
 		return nil
 	}

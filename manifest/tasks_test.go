@@ -106,7 +106,7 @@ func TestTasksLateDuplicates(t *testing.T) {
 		fmt.Fprintf(&rows, "{\"id\":%d,\"prompt\":\"\"}\n", i%97)
 	}
 	p := open(t, write(t, map[string]string{"pack.yaml": smallPack, "rows.jsonl": rows.String()}))
-	p.idsInMemory = 10
+	p.content.(*datasetPack).idsInMemory = 10
 	_, errs := outcome(t, p)
 	var want []string
 	for i := range 3 {

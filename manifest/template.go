@@ -20,7 +20,7 @@ const (
 	maxVariable = 128 << 10
 )
 
-func (p *Pack) checkTemplates(d *decoder) {
+func (p *datasetPack) checkTemplates(d *decoder) {
 	p.instruction = p.template(d, "instruction", p.spec.Instruction)
 	p.env = map[string]*template.Template{}
 	for _, name := range slices.Sorted(maps.Keys(p.spec.Env)) {
@@ -31,7 +31,7 @@ func (p *Pack) checkTemplates(d *decoder) {
 var templateLine = regexp.MustCompile(`^template: [^:]*:(\d+:)?(\d+:)? (executing "[^"]*" )?`)
 
 // template parses a template and finds fields that the agent doesn't get.
-func (p *Pack) template(d *decoder, entry, text string) *template.Template {
+func (p *datasetPack) template(d *decoder, entry, text string) *template.Template {
 	t, err := template.New(entry).Option("missingkey=error").Parse(text)
 	if err != nil {
 		d.problem(entry, "not a valid template: "+templateLine.ReplaceAllString(err.Error(), ""), "see text/template; a literal {{ is written {{\"{{\"}}")
@@ -101,7 +101,7 @@ type rendered struct {
 }
 
 // render fills a row's agent fields in.
-func (p *Pack) render(fields map[string]any) (rendered, error) {
+func (p *datasetPack) render(fields map[string]any) (rendered, error) {
 	var r rendered
 	var err error
 	if r.instruction, err = execute(p.instruction, "instruction", fields, maxRendered); err != nil {

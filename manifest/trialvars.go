@@ -80,7 +80,7 @@ var placeFile = regexp.MustCompile(`^\$\{(` + testsVariable + `|` + solutionVari
 
 // checkPlaceFiles finds files that a command names and that won't be in the place of its
 // phase. files is the directory of the pack that is copied there, empty for none.
-func (p *Pack) checkPlaceFiles(d *decoder, entry string, argv []string, program, files string) {
+func (p *datasetPack) checkPlaceFiles(d *decoder, entry string, argv []string, program, files string) {
 	for i, arg := range argv {
 		m := placeFile.FindStringSubmatch(arg)
 		if m == nil || !slices.Contains(TrialVariables(program), m[1]) || path.Clean(m[2]) == RowFileName {
@@ -89,7 +89,7 @@ func (p *Pack) checkPlaceFiles(d *decoder, entry string, argv []string, program,
 		if files == "" {
 			usual := map[string]string{testsVariable: "tests", solutionVariable: "solution"}[m[1]]
 			d.problem(index(entry, i), "the pack has no directory "+usual+", whose content "+m[1]+" holds", "make it, or name another with files")
-		} else if text, fix := lacksFile(filepath.Join(p.Dir, files), files, m[2]); text != "" {
+		} else if text, fix := lacksFile(filepath.Join(p.root, files), files, m[2]); text != "" {
 			d.problem(index(entry, i), text+" in the pack", fix)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"gopkg.in/yaml.v3"
@@ -18,11 +19,12 @@ import (
 // checkUnused reports variables of the matrix that neither the run file nor one of its
 // packs uses, and completes what o.uses knows with the packs.
 func checkUnused(c *collector, root *yaml.Node, o LoadOptions, runs []*Run) {
-	if !packsUse(o, runs) {
-		return
-	}
 	matrix := child(root, "matrix")
-	if matrix == nil || matrix.Kind != yaml.MappingNode {
+	hasMatrix := matrix != nil && matrix.Kind == yaml.MappingNode
+	if !hasMatrix && len(o.Vars) == 0 {
+		return // nobody asks what is used
+	}
+	if !packsUse(o, runs) || !hasMatrix {
 		return
 	}
 	for i := 0; i+1 < len(matrix.Content); i += 2 {
@@ -43,20 +45,52 @@ func packsUse(o LoadOptions, runs []*Run) bool {
 	seen := map[string]bool{}
 	for _, r := range runs {
 		for _, dir := range r.Packs {
-			if seen[dir] {
-				continue
+			if !seen[dir] && !packUses(o, dir) {
+				return false
 			}
 			seen[dir] = true
-			data, err := readSmall(filepath.Join(dir, packFileName))
-			if err != nil {
-				return false
-			}
-			c := newCollector(dir)
-			pack := readDocument(c, data)
-			if pack == nil {
-				return false
-			}
-			newExpander(c, LoadOptions{uses: o.uses}, nil).tree(pack, "")
+		}
+	}
+	return true
+}
+
+func packUses(o LoadOptions, dir string) bool {
+	f, text, _ := packFormat(dir)
+	if text != "" {
+		return false
+	}
+	if f != nativeFormat {
+		return harborUses(o, dir, f)
+	}
+	data, err := readSmall(filepath.Join(dir, packFileName))
+	if err != nil {
+		return false
+	}
+	c := newCollector(dir)
+	pack := readDocument(c, data)
+	if pack == nil {
+		return false
+	}
+	newExpander(c, LoadOptions{uses: o.uses}, nil).tree(pack, "")
+	return true
+}
+
+var variableUse = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)`)
+
+// harborUses takes whatever looks like a variable in a task.toml for one: that is quick,
+// and a name too many only keeps a slip from being told.
+func harborUses(o LoadOptions, dir string, f format) bool {
+	p, err := openHarborPack(dir, dir, f, LoadOptions{})
+	if err != nil {
+		return false
+	}
+	for _, name := range p.names {
+		data, err := readSmall(filepath.Join(p.parent, name, taskFileName))
+		if err != nil {
+			return false
+		}
+		for _, m := range variableUse.FindAllSubmatch(data, -1) {
+			o.uses[string(m[1])] = true
 		}
 	}
 	return true

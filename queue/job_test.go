@@ -32,6 +32,16 @@ func TestParseID(t *testing.T) {
 		{in: "abc.+1.1", err: "want the number as it is written: 1"},
 		{in: ".1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
 		{in: "a b.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
+		{in: "AZaz09_-.1.1", want: queue.ID{Trial: "AZaz09_-", Epoch: 1, Release: 1}},
+		{in: "a\n.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
+		{in: "é.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
+		// The neighbours of what is allowed.
+		{in: "@.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
+		{in: "[.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
+		{in: "`.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
+		{in: "{.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
+		{in: "/.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
+		{in: ":.1.1", err: "want one or more of A-Z a-z 0-9 _ -"},
 	} {
 		got, err := queue.ParseID(tt.in)
 		if tt.err != "" {

@@ -157,4 +157,10 @@ type Inspector interface {
 	// DeadLetters returns up to limit of the run's dead letters, oldest first.
 	// A limit of 0 or less means all.
 	DeadLetters(ctx context.Context, run string, limit int) ([]DeadLetter, error)
+	// Holder returns the worker whose lease of a trial has not run out, as it called
+	// itself in its [Request], and "" when there is none: nobody leased the trial, the
+	// lease ended, or the run is not open. It changes nothing. A queue that can't tell,
+	// because it doesn't answer or its holders may not have come back to it yet, says
+	// [ErrUnreachable]. What is true now may have changed when the answer is read.
+	Holder(ctx context.Context, run, trial string) (worker string, err error)
 }

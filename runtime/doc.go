@@ -39,7 +39,8 @@
 // Files live in places (see [Place]) whose paths differ between runtimes. Programs
 // get them as environment variables; callers ask [Sandbox.Path]. A place other than
 // the workdir exists only after something was copied into it with
-// [CopyOptions.Fresh] or plainly; tests and solution arrive only in their phase.
+// [CopyOptions.Fresh] or plainly; tests and solution arrive only in their phase, and are
+// taken away with [CopyOptions.Gone].
 //
 // The package imports nothing of ours. Implementations pass the suite in
 // runtimetest. A file that needs the standard library's package too imports that

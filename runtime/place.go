@@ -23,8 +23,14 @@ const (
 	Input     Place = "input"     // instruction and row of the task [/input]
 )
 
-// Places lists all of them.
+// Places lists them.
 var Places = []Place{Workdir, Logs, AgentLogs, Verdict, Artifacts, Tests, Solution, Input}
+
+// Root is the root of the file system that programs in the runner service see [/]. It is
+// for CopyOut alone, to take out what lies in no place; it is not one of [Places], and
+// nothing is copied into it. Runtimes without images, whose sandboxes have no file system of
+// their own, refuse it with an [UnsupportedError] of the feature "place".
+const Root Place = "root"
 
 // CopyOptions steer CopyIn.
 type CopyOptions struct {
@@ -32,6 +38,10 @@ type CopyOptions struct {
 	// at) and makes an empty directory first. With a nil stream this is all that is
 	// done. Not allowed for the workdir.
 	Fresh bool
+	// Gone removes whatever is at the place, as Fresh does, and makes nothing in its stead:
+	// programs find no such directory until something is copied there. The stream is nil.
+	// It goes before Fresh. Not allowed for the workdir.
+	Gone bool
 	// Under is a directory inside the place, relative, made where it is missing.
 	Under string
 	// User owns the files, where the runtime has users; "" is the agent's.

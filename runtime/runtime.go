@@ -70,7 +70,7 @@ type Sandbox interface {
 	// symlinks and never followed, path itself included; devices, fifos and sockets
 	// are left out. Limits are enforced before bytes are sent; the report of what
 	// was left out is complete once the stream has been read to its end. A path that
-	// doesn't exist is [ErrNotExist].
+	// doesn't exist is [ErrNotExist]. p may be [Root].
 	CopyOut(ctx context.Context, p Place, path string, limits CopyLimits) (*Copy, error)
 
 	// Endpoint returns host:port at which the worker reaches a port of a service.

@@ -86,9 +86,9 @@ type RunSpec struct {
 	Store     string
 	Worker    string
 	Images    []Image   // to be pulled or built ahead; Open takes others too
-	Network   []Network // every policy that will be asked for
+	Network   []Network // every policy that is known ahead; Open refuses others
 	Resources Resources
-	Users     []string // every user that will be asked for
+	Users     []string // every user that is known ahead
 	Services  []Service
 	// Stack is the path of a stack definition (a Compose file) on the worker, and
 	// StackInputs the values of its variables. Empty for a single box.
@@ -123,6 +123,10 @@ type Spec struct {
 	Name   string
 	Labels Labels
 	Image  Image
+	// Workdir is where commands run, absolute inside the sandbox; it is made where it is
+	// missing, and belongs to the agent's user then. Empty is the image's, or the runtime's.
+	// Runtimes without images refuse one.
+	Workdir string
 	// Services of a stack; Runner is the one where commands run by default.
 	Services []Service
 	Runner   string
@@ -148,13 +152,13 @@ func (s Spec) NetworkFor(p Phase) (Network, bool) {
 	return n, ok
 }
 
-var nameRE = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}$`)
+var nameRE = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,99}$`)
 
 // CheckName accepts what every provider accepts as a resource name:
-// [a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}, without two dots in a row.
+// [a-zA-Z0-9][a-zA-Z0-9_.-]{1,99}, without two dots in a row.
 func CheckName(name string) error {
 	if !nameRE.MatchString(name) {
-		return fmt.Errorf("sandbox name %q: want [a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}", name)
+		return fmt.Errorf("sandbox name %q: want [a-zA-Z0-9][a-zA-Z0-9_.-]{1,99}", name)
 	}
 	for i := 1; i < len(name); i++ {
 		if name[i] == '.' && name[i-1] == '.' {

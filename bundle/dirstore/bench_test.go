@@ -5,9 +5,12 @@ package dirstore_test
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemill/tidemill/bundle"
 )
@@ -18,45 +21,41 @@ func BenchmarkTrial(b *testing.B) {
 	for _, at := range []int{1, 4, 16} {
 		b.Run(fmt.Sprintf("trials-at-once-%d", at), func(b *testing.B) {
 			s := open(b, filepath.Join(b.TempDir(), "store"))
-			w, err := bundle.NewWriter(b.TempDir())
-			if err != nil {
-				b.Fatal(err)
+			bundles := make([]bundle.Sealed, b.N) // a store may take each one away
+			for i := range bundles {
+				bundles[i] = sealTrial(b, filepath.Join(b.TempDir(), strconv.Itoa(i)))
 			}
-			for _, name := range []string{"task.yaml", "trajectory.yaml", "metrics.yaml", "grade.yaml", "env.yaml", "logs/agent.log", "logs/grader.log", "logs/setup.log"} {
-				if err := w.WriteFile(name, []byte(strings.Repeat(name+"\n", 100))); err != nil {
-					b.Fatal(err)
-				}
-			}
-			sealed, err := w.Seal(b.Context())
-			if err != nil {
-				b.Fatal(err)
-			}
-			next := make(chan int)
-			done := make(chan error)
-			for range at {
-				go func() {
-					for i := range next {
-						if err := storeTrial(b, s, sealed, i); err != nil {
-							done <- err
-							return
-						}
-					}
-					done <- nil
-				}()
-			}
+			var g errgroup.Group
+			g.SetLimit(at)
+			b.ResetTimer()
 			start := time.Now()
-			for i := range b.N {
-				next <- i
+			for i, sealed := range bundles {
+				g.Go(func() error { return storeTrial(b, s, sealed, i) })
 			}
-			close(next)
-			for range at {
-				if err := <-done; err != nil {
-					b.Fatal(err)
-				}
+			if err := g.Wait(); err != nil {
+				b.Fatal(err)
 			}
 			b.ReportMetric(float64(time.Since(start).Microseconds())/1000/float64(b.N), "ms/trial")
 		})
 	}
+}
+
+func sealTrial(b *testing.B, dir string) bundle.Sealed {
+	b.Helper()
+	w, err := bundle.NewWriter(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"task.yaml", "trajectory.yaml", "metrics.yaml", "grade.yaml", "env.yaml", "logs/agent.log", "logs/grader.log", "logs/setup.log"} {
+		if err := w.WriteFile(name, []byte(strings.Repeat(name+"\n", 100))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	sealed, err := w.Seal(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return sealed
 }
 
 func storeTrial(b *testing.B, s bundle.Store, sealed bundle.Sealed, i int) error {

@@ -9,10 +9,10 @@ import (
 	"github.com/tidemill/tidemill/queue"
 )
 
-// Needs are what a run asks of a worker.
-func Needs(run manifest.Run) []string {
-	needs := []string{run.Runtime.Type}
-	if run.Runtime.Resources.GPUs > 0 {
+// Needs are what a run asks of a worker, itself or by its tasks.
+func Needs(rec manifest.RunRecord) []string {
+	needs := []string{rec.Run.Runtime.Type}
+	if rec.Run.Runtime.Resources.GPUs > 0 || rec.Asks.GPUs > 0 {
 		needs = append(needs, "gpu")
 	}
 	return needs
@@ -20,7 +20,7 @@ func Needs(run manifest.Run) []string {
 
 // QueueRun is the run as the queue sees it.
 func QueueRun(rec manifest.RunRecord) (queue.Run, error) {
-	class, err := queue.NewClass(Needs(rec.Run)...)
+	class, err := queue.NewClass(Needs(rec)...)
 	if err != nil {
 		return queue.Run{}, fmt.Errorf("run %s: %w", rec.RunID, err)
 	}

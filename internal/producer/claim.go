@@ -28,7 +28,7 @@ func (p *Producer) claim(ctx context.Context, d *Draft, o Options) (rec manifest
 		}
 		rec := manifest.RunRecord{
 			SchemaVersion: bundle.SchemaVersion, RunID: id, Group: o.Group, CreatedAt: now.Truncate(time.Millisecond),
-			Producer: p.Version, Plan: d.Plan, Packs: d.Packs, AgentFiles: d.AgentFiles, Run: *d.Run,
+			Producer: p.Version, Plan: d.Plan, Packs: d.Packs, AgentFiles: d.AgentFiles, Asks: d.Asks, Run: *d.Run,
 		}
 		old, err := p.take(ctx, rec)
 		switch {

@@ -20,22 +20,28 @@ type Draft struct {
 	Packs      []manifest.PackRef
 	AgentFiles string // digest, empty without
 	Plan       manifest.Plan
+	// Asks, Demands and Warnings are what the selected tasks say themselves.
+	Asks     manifest.Asks
+	Demands  []Demand
+	Warnings manifest.Problems
 
 	packs    []*manifest.Pack
 	archives map[string]string // file of each digest
 	parts    []partSum
 	byID     *taskIDs // while the tasks are read for the first time
+	seen     *seenTasks
 	tmp      string
 	opts     manifest.LoadOptions
 }
 
 // NewDraft opens the packs of a run, reads every task once and packs the files. tmp is
-// a directory for the archives; "" is the system's.
-func NewDraft(ctx context.Context, run *manifest.Run, opts manifest.LoadOptions, tmp string) (_ *Draft, err error) {
+// a directory for the archives; "" is the system's. checks are asked about the selected
+// tasks: each of a pack whose tasks differ in what they need, and one of any other pack.
+func NewDraft(ctx context.Context, run *manifest.Run, opts manifest.LoadOptions, tmp string, checks ...TaskCheck) (_ *Draft, err error) {
 	if err := unsupported(run); err != nil {
 		return nil, err
 	}
-	d := &Draft{Run: run, archives: map[string]string{}, opts: run.PackOptions(opts)}
+	d := &Draft{seen: newSeenTasks(run, checks), Run: run, archives: map[string]string{}, opts: run.PackOptions(opts)}
 	if d.tmp, err = os.MkdirTemp(tmp, "tidemill-draft-*"); err != nil {
 		return nil, fmt.Errorf("draft: %w", err)
 	}
@@ -71,6 +77,9 @@ func (d *Draft) plan(ctx context.Context) (err error) {
 		if err := ids.add(pack, ref.ID); err != nil {
 			return err
 		}
+		if err := d.seen.look(d.packs[pack], ref); err != nil {
+			return err
+		}
 		digest.Add(ref.ID)
 		d.Packs[pack].Tasks++
 		return d.rows(parts, pack, ref, placeholder)
@@ -84,7 +93,10 @@ func (d *Draft) plan(ctx context.Context) (err error) {
 	if err := d.byID.missing(ctx, d.Run.File, d.packs); err != nil {
 		return err
 	}
-	d.byID = nil
+	if err := d.seen.finish(d); err != nil {
+		return err
+	}
+	d.byID, d.seen = nil, nil
 	if tasks == 0 {
 		return fmt.Errorf("%s: no task is selected; check select.tasks and select.exclude against the ids in %s",
 			d.Run.File, baseNames(d.Run.Packs))
@@ -110,9 +122,6 @@ func (d *Draft) pack(ctx context.Context) error {
 			return err
 		}
 		d.packs = append(d.packs, p)
-		if d.Run.Agent.Name == manifest.OracleAgent && len(d.Run.Agent.Command) == 0 && !p.HasOracle() {
-			return fmt.Errorf("%s: agent oracle needs a pack with an oracle command, and %s has none", d.Run.File, dir)
-		}
 		sha, err := d.archive(func(w io.Writer) (string, error) { return p.Archive(ctx, w) })
 		if err != nil {
 			return fmt.Errorf("pack %s: %w", dir, err)

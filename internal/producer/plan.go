@@ -44,42 +44,85 @@ func (p *Producer) newSubmission(ctx context.Context, d *Draft, sub *Submission)
 // because within a second a job may have been done, and be needed again.
 func laterRelease() int { return int(time.Now().UnixMilli()) }
 
-// plan writes the parts of the plan and enqueues their trials, part by part. A part that
-// isn't what was drafted is neither written nor enqueued.
+// planPart is a part of the plan on its way to store and queue.
+type planPart struct {
+	number int
+	body   []byte
+	rows   []bundle.PlanRow
+}
+
+// plan writes the parts of the plan and enqueues their trials, part by part. The next part
+// is made while one is stored and enqueued. A part that isn't what was drafted is neither
+// written nor enqueued; those before it are.
 func (s *submission) plan(ctx context.Context) error {
-	run := s.sub.Record.RunID
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	ready := make(chan planPart)
+	read := make(chan error, 1)
+	go func() {
+		defer close(ready)
+		read <- s.readPlan(reading, ready)
+	}()
+	var failed error
+	for p := range ready {
+		if failed != nil {
+			continue // reading ends
+		}
+		if failed = s.submitPart(ctx, p); failed != nil {
+			stop()
+		}
+	}
+	if err := <-read; failed == nil {
+		failed = err
+	}
+	if failed != nil {
+		return fmt.Errorf("run %s: %w", s.sub.Record.RunID, failed)
+	}
+	return nil
+}
+
+// readPlan reads the tasks once more and sends the parts of their plan.
+func (s *submission) readPlan(ctx context.Context, ready chan<- planPart) error {
 	parts := bundle.NewPlanWriter(bundle.PlanLimits{}, func(part int, body []byte, rows []bundle.PlanRow) error {
 		if err := s.check(part, rows); err != nil {
 			return err
 		}
-		if err := s.store(ctx, part, body, rows); err != nil {
-			return err
+		select {
+		case ready <- planPart{part, body, rows}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		if err := s.enqueue(ctx, part, rows); err != nil {
-			return err
-		}
-		if s.OnProgress != nil {
-			s.OnProgress(s.sub.Progress)
-		}
-		return nil
 	})
 	_, err := s.draft.walk(ctx, func(pack int, ref manifest.TaskRef) error {
 		return s.draft.rows(parts, pack, ref, func(index int) string {
-			return bundle.TrialID(s.StoreUUID, run, ref.ID, index)
+			return bundle.TrialID(s.StoreUUID, s.sub.Record.RunID, ref.ID, index)
 		})
 	})
 	if problems, ok := errors.AsType[manifest.Problems](err); ok {
 		err = fmt.Errorf("%w: %w", ErrTasksChanged, problems) // the draft saw none
 	}
-	totals := bundle.PlanTotals{}
-	if err == nil {
-		totals, err = parts.Finish()
+	if err != nil {
+		return err
 	}
+	totals, err := parts.Finish()
 	if err == nil && totals.Parts != len(s.draft.parts) {
 		err = ErrTasksChanged
 	}
+	return err
+}
+
+// submitPart stores a part and enqueues its trials.
+func (s *submission) submitPart(ctx context.Context, p planPart) error {
+	err := s.store(ctx, p.number, p.body, p.rows)
+	if err == nil {
+		err = s.enqueue(ctx, p.number, p.rows)
+	}
 	if err != nil {
-		return fmt.Errorf("run %s: %w", run, err)
+		return fmt.Errorf("plan part %d: %w", p.number, err)
+	}
+	if s.OnProgress != nil {
+		s.OnProgress(s.sub.Progress)
 	}
 	return nil
 }

@@ -250,7 +250,7 @@ func (g *graders) lookAtFiles(ctx context.Context, prefix string) (string, error
 	if err != nil {
 		return "", err
 	}
-	if len(g.rec.Run.Agent.Secrets) == 0 {
+	if len(g.rec.Run.Agent.Secrets)+len(g.rec.Run.TaskSecrets) == 0 {
 		return trial.FilesRegradable(list, nil), nil
 	}
 	index, err := bundle.ReadIndex(ctx, g.p.Store, prefix)

@@ -15,24 +15,30 @@ import (
 	"github.com/tidemill/tidemill/manifest"
 )
 
-// walk streams the selected tasks of all packs, in order. Rows that are wrong are told
-// together, at the end.
+// maxTaskProblems is how many problems of tasks are told.
+const maxTaskProblems = 100
+
+// walk streams the selected tasks of all packs, in order. Tasks that are wrong are told
+// together, at the end; but one that can be left out and isn't selected is nobody's trouble.
 func (d *Draft) walk(ctx context.Context, each func(pack int, ref manifest.TaskRef) error) (tasks int, err error) {
 	sel := d.Run.Select
 	var problems manifest.Problems
 	for i, p := range d.packs {
 		for ref, err := range p.Tasks(ctx) {
+			if d.byID != nil && ref.ID != "" {
+				d.byID.saw(ref.ID)
+			}
+			left := ref.ID != "" && !sel.Match(ref.ID) || sel.Limit > 0 && tasks >= sel.Limit
 			if problem, ok := errors.AsType[manifest.Problem](err); ok {
-				problems = append(problems, problem)
+				if ref.ID == "" || !left {
+					problems = append(problems, problem)
+				}
 				continue
 			}
 			if err != nil {
 				return tasks, err
 			}
-			if d.byID != nil {
-				d.byID.saw(ref.ID)
-			}
-			if !sel.Match(ref.ID) || (sel.Limit > 0 && tasks >= sel.Limit) {
+			if left {
 				continue // the rest of the pack is still checked
 			}
 			tasks++
@@ -41,10 +47,19 @@ func (d *Draft) walk(ctx context.Context, each func(pack int, ref manifest.TaskR
 			}
 		}
 	}
-	if len(problems) > 0 {
-		return tasks, problems
+	return tasks, asError(problems)
+}
+
+// asError is nil for no problem. Of very many the last line says how many more there are.
+func asError(problems manifest.Problems) error {
+	if more := len(problems) - maxTaskProblems; more > 0 {
+		problems = append(problems[:maxTaskProblems:maxTaskProblems],
+			manifest.Problem{File: problems[maxTaskProblems].File, Text: fmt.Sprintf("this and %d more problems", more-1)})
 	}
-	return tasks, nil
+	if len(problems) == 0 {
+		return nil
+	}
+	return problems
 }
 
 // rows adds the rows of a task to a plan: all of its trials together.

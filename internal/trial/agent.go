@@ -80,13 +80,19 @@ func (a *attempt) agentProgram(ctx context.Context) (*manifest.Program, map[stri
 		if a.step.Oracle == nil {
 			return nil, nil, &failure{ending: SetupFailed, phase: PhaseAgent, detail: "the pack has no oracle for this task"}
 		}
-		if err := a.bring(ctx, runtime.Solution, a.step.Oracle.Files, ""); err != nil {
+		a.solved = true
+		if err := a.bring(ctx, runtime.Solution, *a.step.Oracle, a.agentUser(*a.step.Oracle)); err != nil {
 			return nil, nil, a.trouble(ctx, PhaseAgent, err, SetupFailed)
 		}
 		return a.step.Oracle, a.oracleEnv(), nil
 	default:
 		return &manifest.Program{Command: agent.Command}, a.agentEnv(), nil
 	}
+}
+
+// agentUser is who a program of the agent's phase runs as.
+func (a *attempt) agentUser(p manifest.Program) string {
+	return cmp.Or(p.User, a.Task.Users[string(runtime.Agent)])
 }
 
 // readStatus reads the agent's own word about how it ended.

@@ -25,14 +25,19 @@ type artifactList struct {
 
 type artifact struct {
 	Path   string `json:"path"`   // in the bundle
-	Source string `json:"source"` // place and path in the sandbox
+	Source string `json:"source"` // place and path in it; absolute where it was in none
 	Bytes  int64  `json:"bytes"`  // before secrets were taken out
 	// Executable: it could be run.
 	Executable bool `json:"executable,omitempty"`
 }
 
 func (a *attempt) source(p runtime.Place, name string) string {
-	if name == "." {
+	switch {
+	case p == runtime.Root && name == ".":
+		return "/"
+	case p == runtime.Root:
+		return a.redact.String("/" + name)
+	case name == ".":
 		return string(p)
 	}
 	return a.redact.String(string(p) + "/" + name)

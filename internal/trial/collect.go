@@ -34,13 +34,17 @@ const (
 	reasonNoMatch = "no file matches"
 )
 
-// collectStep takes what agent and grader left in the log directories.
+// collectStep takes what agent and grader left in the log directories, and what the task
+// names elsewhere.
 func (a *attempt) collectStep(ctx context.Context) *failure {
 	return a.collect(ctx, func(ctx context.Context) error {
 		if a.Earlier == nil { // whose numbers stand
 			a.readReports(ctx)
 		}
-		return a.collectFrom(ctx, runtime.Logs, ".", a.takeLog)
+		if _, err := a.collectFrom(ctx, runtime.Logs, ".", nil, a.takeLog); err != nil {
+			return err
+		}
+		return a.collectElsewhere(ctx)
 	})
 }
 
@@ -53,7 +57,7 @@ func (a *attempt) collectWorkdir(ctx context.Context) *failure {
 	return a.collect(ctx, func(ctx context.Context) error {
 		w := newWanted(globs)
 		for _, root := range globRoots(globs) {
-			if err := a.collectFrom(ctx, runtime.Workdir, root, w.take); err != nil {
+			if _, err := a.collectFrom(ctx, runtime.Workdir, root, nil, w.take); err != nil {
 				return err
 			}
 		}
@@ -93,23 +97,27 @@ func (a *attempt) collect(ctx context.Context, do func(context.Context) error) *
 }
 
 // collectFrom copies files out and spends the room that is left. take names each file
-// in the bundle; "" leaves it out silently.
-func (a *attempt) collectFrom(ctx context.Context, p runtime.Place, root string, take func(string) string) error {
+// in the bundle; "" leaves it out silently. whole are further limits, where everything
+// is taken that there is. found says that there was something.
+func (a *attempt) collectFrom(ctx context.Context, p runtime.Place, root string, whole *runtime.CopyLimits, take func(string) string) (found bool, err error) {
 	// 0 would be no limit.
-	limit := max(a.room.Bytes, 1)
+	limits := runtime.CopyLimits{FileBytes: max(a.room.Bytes, 1)}
 	if p == runtime.Logs {
-		limit = max(limit, a.graderRoom.Bytes)
+		limits.FileBytes = max(limits.FileBytes, a.graderRoom.Bytes)
 	}
-	c, err := a.box.CopyOut(ctx, p, root, runtime.CopyLimits{FileBytes: limit})
+	if whole != nil {
+		limits.Bytes, limits.Entries = whole.Bytes, whole.Entries
+	}
+	c, err := a.box.CopyOut(ctx, p, root, limits)
 	if errors.Is(err, runtime.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	if odd, ok := errors.AsType[*runtime.PathError](err); ok {
 		a.skip(p, root, 0, odd.Reason) // a program put something else there
-		return nil
+		return true, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer c.Close()
 	tr := tar.NewReader(c)
@@ -119,30 +127,30 @@ func (a *attempt) collectFrom(ctx context.Context, p runtime.Place, root string,
 			break
 		}
 		if err != nil {
-			return err
+			return true, err
 		}
 		if hdr.Typeflag == tar.TypeDir {
 			continue
 		}
 		name := path.Clean(hdr.Name)
 		if err := a.keep(p, name, take(name), hdr, tr); err != nil {
-			return err
+			return true, err
 		}
 	}
 	if _, err := io.Copy(io.Discard, c); err != nil {
-		return err
+		return true, err
 	}
 	list, total := c.Skipped()
 	for _, s := range list {
 		if take(path.Clean(s.Path)) != "" {
-			if s.Bytes > limit {
+			if s.Bytes > limits.FileBytes {
 				s.Reason = reasonNoRoom
 			}
 			a.skip(p, s.Path, s.Bytes, s.Reason)
 		}
 	}
 	a.artifacts.SkippedTotal += total - len(list)
-	return nil
+	return true, nil
 }
 
 // roomFor returns the limits that a file counts against. What the grader leaves beside its

@@ -4,6 +4,8 @@ package trial
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -40,8 +42,11 @@ type Config struct {
 	// Secrets are the values of agent.secrets. They reach the agent and are redacted
 	// from everything that is stored.
 	Secrets map[string]string
-	Files   Files
-	Log     zerolog.Logger
+	// TaskSecrets are values of secrets that the task names. They reach the programs that the
+	// task means them for, and are redacted likewise.
+	TaskSecrets map[string]string
+	Files       Files
+	Log         zerolog.Logger
 	// OnPhase is told when a phase begins; may be nil.
 	OnPhase func(phase string)
 	// OnOpen is told when the sandbox is open; may be nil.
@@ -61,12 +66,18 @@ type Config struct {
 	TeardownTimeout time.Duration
 }
 
+// SecretValues are what may stand in no record.
+func (c *Config) SecretValues() []string {
+	return slices.Concat(slices.Collect(maps.Values(c.Secrets)), slices.Collect(maps.Values(c.TaskSecrets)))
+}
+
 // Defaults of what neither run nor task says.
 const (
 	DefaultAgentTimeout     = 30 * time.Minute
 	DefaultSetupTimeout     = 10 * time.Minute
 	DefaultGradeTimeout     = 10 * time.Minute
 	DefaultProvisionTimeout = 10 * time.Minute
+	DefaultBuildTimeout     = 10 * time.Minute
 	defaultTeardownTimeout  = 2 * time.Minute
 )
 

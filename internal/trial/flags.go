@@ -14,6 +14,9 @@ const (
 	FlagTeardown = "teardown_incomplete"
 	// FlagEntered: somebody ran a command of their own in the sandbox meanwhile.
 	FlagEntered = "entered_by_hand"
+	// FlagHealthcheck: a step's health check failed after an agent had worked, and the task
+	// ended there.
+	FlagHealthcheck = "healthcheck_failed"
 	// FlagRegraded: the agent didn't run; what an earlier attempt left was graded again.
 	FlagRegraded = "regraded"
 	// FlagUnreadable and a file's name: the agent left a report that can't be used.

@@ -28,7 +28,13 @@ func (a *attempt) runGrader(ctx context.Context) *failure {
 		return a.trouble(ctx, PhaseGrade, err, InfraFailed)
 	}
 	user := cmp.Or(a.step.Grade.User, a.Task.Users[string(runtime.Grade)])
-	if err := a.bring(ctx, runtime.Tests, a.step.Grade.Files, user); err != nil {
+	if a.solved {
+		if err := a.takeAway(ctx, runtime.Solution); err != nil {
+			return a.trouble(ctx, PhaseGrade, err, InfraFailed)
+		}
+		a.solved = false
+	}
+	if err := a.bring(ctx, runtime.Tests, a.step.Grade, user); err != nil {
 		return a.trouble(ctx, PhaseGrade, err, GraderFailed)
 	}
 	opts := runtime.CopyOptions{Fresh: true, User: user, Private: true}

@@ -50,12 +50,13 @@ func (a *attempt) opened(spec runtime.Spec) {
 	}
 	a.step = &a.Task.Steps[0] // of several steps each has an instruction and a row at the same place
 	env := a.agentEnv()
-	for name := range a.Secrets {
+	for _, name := range a.hidden {
 		delete(env, name)
 	}
 	a.shown = &Live{
 		box: a.box, user: a.Task.Users[string(runtime.Agent)], env: env, expires: spec.Labels.ExpiresAt,
 	}
+	a.step = nil // none has begun
 	a.OnOpen(a.shown)
 }
 

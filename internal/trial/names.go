@@ -19,21 +19,22 @@ import (
 //
 // and in a task of several steps below steps/<step>/ in logs and artifacts. Files whose
 // content is in a record go nowhere. No two files meet, whatever a program calls them,
-// nor does one meet a file of ours: first segments that we use ourselves are put one
-// level down.
+// nor does one meet a file of ours (what is collected from elsewhere goes to
+// artifacts/collected, what the workdir has to artifacts/workdir): first segments that we
+// use ourselves are put one level down.
 func (a *attempt) takeLog(name string) string {
 	// A grader that works on what was collected may read the agent's reports too.
 	if a.used[name] && (a.Task.Regrade == "" || !strings.HasPrefix(name, string(runtime.AgentLogs)+"/")) {
 		return ""
 	}
-	steps := ""
-	if len(a.Task.Steps) > 1 {
-		steps = "steps/" + a.stepLabel() + "/"
+	steps, ours := a.stepDir(), []string{"artifacts", collectedDir}
+	if steps == "" {
+		ours = append(ours, "workdir", "steps")
 	}
 	top, rest, below := strings.Cut(name, "/")
 	switch {
 	case below && top == string(runtime.Artifacts):
-		if first, _, _ := strings.Cut(rest, "/"); steps == "" && slices.Contains([]string{"artifacts", "workdir", "steps"}, first) {
+		if first, _, _ := strings.Cut(rest, "/"); slices.Contains(ours, first) {
 			rest = "artifacts/" + rest
 		}
 		return "artifacts/" + steps + rest
@@ -42,6 +43,15 @@ func (a *attempt) takeLog(name string) string {
 	default:
 		return "logs/" + steps + "files/" + name
 	}
+}
+
+// stepDir is the directory of the step in logs and artifacts, with a slash at its end;
+// empty for the only step of a task.
+func (a *attempt) stepDir() string {
+	if len(a.Task.Steps) < 2 {
+		return ""
+	}
+	return "steps/" + a.stepLabel() + "/"
 }
 
 // wanted are the globs over the workdir, and which of them found something.

@@ -5,8 +5,10 @@ package trial
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
+	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/runtime"
 )
 
@@ -19,9 +21,9 @@ func (a *attempt) provision(ctx context.Context) *failure {
 		return a.openFailure(ctx, ProvisionFailed, err)
 	}
 	a.box = box
-	addSince(&a.metrics.ProvisioningDurationS, start)
+	defer func() { addSince(&a.metrics.ProvisioningDurationS, start) }()
 	a.opened(spec)
-	return nil
+	return a.awaitReady(ctx)
 }
 
 // setup brings the input of the step and runs its setup command.
@@ -33,6 +35,9 @@ func (a *attempt) setup(ctx context.Context) *failure {
 		if err := a.clear(ctx); err != nil {
 			return a.trouble(ctx, PhaseSetup, err, SetupFailed)
 		}
+	}
+	if f := a.noteStep(); f != nil {
+		return f
 	}
 	if err := a.bringInput(ctx); err != nil {
 		return a.trouble(ctx, PhaseSetup, err, SetupFailed)
@@ -55,24 +60,44 @@ func (a *attempt) setup(ctx context.Context) *failure {
 	return nil
 }
 
-// clear takes away what the step before had and this step's agent may not see, and
-// goes back to the setup phase.
-func (a *attempt) clear(ctx context.Context) error {
-	if err := a.box.SetPhase(ctx, runtime.Setup); err != nil {
-		return err
+// noteStep says in the agent's log, which all steps share, where one begins.
+func (a *attempt) noteStep() *failure {
+	if len(a.Task.Steps) < 2 {
+		return nil
 	}
-	for _, p := range []runtime.Place{runtime.Tests, runtime.Solution, runtime.Verdict} {
-		if err := a.box.CopyIn(ctx, p, nil, runtime.CopyOptions{Fresh: true}); err != nil {
+	log, f := a.log(PhaseSetup, &a.agentLog, agentLogFile)
+	if f != nil {
+		return f
+	}
+	log.log.Note(a.text("step " + a.stepLabel()))
+	return nil
+}
+
+// takeAway removes places with what is in them, so that no program finds so much as the
+// directory.
+func (a *attempt) takeAway(ctx context.Context, places ...runtime.Place) error {
+	for _, p := range places {
+		if err := a.box.CopyIn(ctx, p, nil, runtime.CopyOptions{Gone: true}); err != nil {
 			return fmt.Errorf("place %s: %w", p, err)
 		}
 	}
 	return nil
 }
 
+// clear takes away what the step before had and this step's agent may not see, and
+// goes back to the setup phase.
+func (a *attempt) clear(ctx context.Context) error {
+	if err := a.box.SetPhase(ctx, runtime.Setup); err != nil {
+		return err
+	}
+	return a.takeAway(ctx, runtime.Tests, runtime.Solution, runtime.Verdict)
+}
+
 // bringTask brings what every program may read of the task, and empties the places in
 // which an agent leaves files. What an earlier step left there was collected.
 func (a *attempt) bringTask(ctx context.Context) error {
 	files := map[string][]byte{instructionFile: []byte(a.step.Instruction)}
+	maps.Copy(files, a.step.Input)
 	if a.step.AgentRow != nil {
 		files[agentRowFile] = a.step.AgentRow
 	}
@@ -106,14 +131,16 @@ func (a *attempt) bringInput(ctx context.Context) error {
 	return nil
 }
 
-// bring makes a place anew with the files of a phase and the whole row.
-func (a *attempt) bring(ctx context.Context, p runtime.Place, dir, user string) error {
+// bring makes a place anew with the files of a program and the whole row.
+func (a *attempt) bring(ctx context.Context, p runtime.Place, prog manifest.Program, user string) error {
 	if err := a.box.CopyIn(ctx, p, nil, runtime.CopyOptions{Fresh: true, User: user}); err != nil {
 		return fmt.Errorf("place %s: %w", p, err)
 	}
 	opts := runtime.CopyOptions{User: user}
-	if err := a.copyTree(ctx, dir, p, opts); err != nil {
-		return fmt.Errorf("files for %s: %w", p, err)
+	for _, dir := range []string{prog.Base, prog.Files} {
+		if err := a.copyTree(ctx, dir, p, opts); err != nil {
+			return fmt.Errorf("files for %s: %w", p, err)
+		}
 	}
 	if a.step.Row == nil {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/runtime"
 )
 
@@ -149,18 +150,26 @@ type envRecord struct {
 }
 
 type environmentRecord struct {
-	Runtime       string            `yaml:"runtime"`
-	Image         string            `yaml:"image,omitempty"`
-	Resources     runtime.Resources `yaml:"resources"`
-	NetworkPolicy string            `yaml:"network_policy"`
-	Allowlist     []string          `yaml:"limited_internet_allowlist,omitempty"`
-	RunnerService string            `yaml:"runner_service"`
-	Services      map[string]any    `yaml:"services"`
+	Runtime string `yaml:"runtime"`
+	// Image as it was asked for; empty for one that was built, and where there is none.
+	Image     string                   `yaml:"image,omitempty"`
+	Workdir   string                   `yaml:"workdir,omitempty"` // that the task asks for
+	Users     map[runtime.Phase]string `yaml:"users,omitempty"`
+	Resources runtime.Resources        `yaml:"resources"`
+	// NetworkPolicy and Allowlist are those of the agent's phase. Network is there where
+	// the run leaves it to its tasks.
+	NetworkPolicy runtime.NetworkPolicy             `yaml:"network_policy"`
+	Allowlist     []string                          `yaml:"limited_internet_allowlist,omitempty"`
+	Network       map[runtime.Phase]runtime.Network `yaml:"network,omitempty"`
+	RunnerService string                            `yaml:"runner_service"`
+	Services      map[string]any                    `yaml:"services"`
 }
 
 type sandboxRecord struct {
 	Name   string         `yaml:"name"`
 	Handle runtime.Handle `yaml:"handle"`
+	// Description is what the runtime found out.
+	runtime.Description `yaml:",inline"`
 }
 
 type workerRecord struct {
@@ -171,17 +180,26 @@ type workerRecord struct {
 }
 
 func (a *attempt) envRecord(o bundle.Outcome) envRecord {
+	run := a.Run.Run
+	network := networks(run, a.Task)
 	r := envRecord{
 		Environment: environmentRecord{
-			Runtime: a.RuntimeType, Image: a.image(), Resources: Resources(a.Run.Run.Runtime.Resources, a.Task.Resources),
-			NetworkPolicy: a.Run.Run.NetworkPolicy, Allowlist: a.Run.Run.LimitedInternetAllowlist,
+			Runtime: a.RuntimeType, Image: imageOf(run, a.Task).Ref, Workdir: a.Task.Workdir, Users: usersOf(a.Task),
+			Resources:     Resources(run.Runtime.Resources, a.Task.Resources),
+			NetworkPolicy: network[runtime.Agent].Policy, Allowlist: network[runtime.Agent].Allow,
 			Services: map[string]any{},
 		},
 		Outcome: o,
 		Worker:  workerRecord{Name: a.Worker, Version: a.Version, OS: goruntime.GOOS, Arch: goruntime.GOARCH},
 	}
+	if run.NetworkPolicy == manifest.TaskNetwork {
+		r.Environment.Network = network
+	}
 	if a.box != nil {
 		r.Sandbox = &sandboxRecord{Name: a.box.Name(), Handle: a.box.Handle()}
+		if d, ok := a.box.(runtime.Described); ok {
+			r.Sandbox.Description = d.Describe()
+		}
 	}
 	return r
 }

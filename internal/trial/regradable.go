@@ -19,9 +19,13 @@ import (
 // is what would have to be different.
 func TaskRegradable(run *manifest.Run, task *manifest.Task) (why, fix string) {
 	switch {
+	case task.Regrade == "" && (task.Image != "" || task.Build != nil):
+		return "its agent worked in a container of the task's own, of which only some files were collected", "run it again"
 	case task.Regrade == "":
 		return "its pack.yaml doesn't say that what is collected is enough to grade",
 			`if the grader needs only those files, write "regrade: {from: ` + manifest.FromArtifacts + `}" and list them under artifacts`
+	case len(task.Collect) > 0 || len(task.Steps) == 1 && len(task.Steps[0].Collect) > 0:
+		return "it collects files from outside of the workdir, and those can't be put back", "run it again"
 	case len(task.Steps) > 1:
 		return "it has several steps, and only what the last one left was collected", "run it again"
 	case cmp.Or(run.AgentProcesses, task.AgentProcesses) == "keep":

@@ -25,6 +25,9 @@ func placeOf(name string) (p runtime.Place, rest string, ok bool) {
 	if rest, ok := strings.CutPrefix(name, "artifacts/workdir/"); ok {
 		return runtime.Workdir, rest, true
 	}
+	if strings.HasPrefix(name, "artifacts/"+collectedDir+"/") {
+		return "", "", false // it was anywhere; see TaskRegradable
+	}
 	if rest, ok := strings.CutPrefix(name, "artifacts/"); ok {
 		// What has a first segment that we use ourselves stands one level down.
 		return runtime.Artifacts, strings.TrimPrefix(rest, "artifacts/"), true

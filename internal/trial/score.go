@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/manifest"
 )
 
 // addVerdict notes the verdict of the current step.
@@ -20,6 +21,7 @@ func (a *attempt) addVerdict(rewards map[string]float64, primary string) {
 		clean[a.redact.String(name)] = v
 	}
 	primary = a.redact.String(primary)
+	a.last = primary
 	if len(a.grade.Steps) > 0 && primary != a.grade.Primary {
 		primary = "" // the steps don't agree: the score has no name
 	}
@@ -29,30 +31,53 @@ func (a *attempt) addVerdict(rewards map[string]float64, primary string) {
 
 // addZero is the verdict of a step that nobody could grade, by the agent's own doing.
 func (a *attempt) addZero(why string) {
-	a.grade.Primary = ""
+	a.grade.Primary, a.last = "", ""
 	a.grade.Steps = append(a.grade.Steps, bundle.StepGrade{Name: a.step.Name, Score: new(float64)})
 	a.grade.Reasons = why
 }
 
-// endsHere reports whether the task ends early: the step's score is too low to go on.
+// endsHere reports whether the task ends early: the step's score, or one of its rewards,
+// is too low to go on.
 func (a *attempt) endsHere() bool {
-	last := a.grade.Steps[len(a.grade.Steps)-1].Score
-	return a.step.MinReward != nil && *last < *a.step.MinReward
+	last := a.grade.Steps[len(a.grade.Steps)-1]
+	if a.step.MinReward != nil && *last.Score < *a.step.MinReward {
+		return true
+	}
+	for name, least := range a.step.MinRewards {
+		if v, ok := last.Rewards[a.redact.String(name)]; !ok || v < least {
+			return true
+		}
+	}
+	return false
 }
 
-// finishGrade makes the score of the trial: that of its only step, or the mean over
-// all steps of the task, those that were not reached counting 0. The rewards are made
-// in the same way.
+// counted returns the steps that make the score of the trial, and by how many their
+// sum is divided.
+func (a *attempt) counted() (steps []bundle.StepGrade, n int) {
+	steps = a.grade.Steps
+	switch a.Task.StepScores {
+	case manifest.LastGraded:
+		a.grade.Primary = a.last
+		return steps[len(steps)-1:], 1
+	case manifest.MeanOfGraded:
+		return steps, len(steps)
+	default: // what was not reached counts 0
+		return steps, len(a.Task.Steps)
+	}
+}
+
+// finishGrade makes the score of the trial: that of its only step, or what the task makes
+// of those of several. The rewards are made in the same way.
 func (a *attempt) finishGrade() {
 	var scores []float64
 	rewards := map[string][]float64{}
-	for _, s := range a.grade.Steps {
+	steps, n := a.counted()
+	for _, s := range steps {
 		scores = append(scores, *s.Score)
 		for name, v := range s.Rewards {
 			rewards[name] = append(rewards[name], v)
 		}
 	}
-	n := len(a.Task.Steps)
 	score := meanOf(scores, n)
 	a.grade.Scored, a.grade.Score = true, &score
 	a.grade.BinaryPass = score >= a.grade.PassThreshold
@@ -62,7 +87,7 @@ func (a *attempt) finishGrade() {
 	for name, list := range rewards {
 		a.grade.Rewards[name] = meanOf(list, n)
 	}
-	if n == 1 {
+	if len(a.Task.Steps) == 1 {
 		a.grade.Steps = nil // says nothing more than the grade itself
 	}
 }

@@ -34,7 +34,7 @@ func TestSteps(t *testing.T) {
 		t,
 		step("build", `["read $TIDEMILL_INSTRUCTION_FILE","write built yes","write agent/notes.txt one","write artifacts/out.txt one","write agent/usage.json {\"prompt_tokens\":10,\"tool_calls\":1,\"tool_success_rate\":1,\"cost_usd\":0.5}","write agent/trajectory.jsonl {\"role\":\"assistant\",\"content\":\"building\"}"]`,
 			"write verifier/notes.txt seen", "write tests/left x", `write verifier/reward.json {"reward":1,"style":0.5}`),
-		step("test/all", `["read $TIDEMILL_INSTRUCTION_FILE","phase","read ./built","require-no-file tests/left","require-no-file verifier/reward.json","require-no-file agent/notes.txt","write agent/notes.txt two","write artifacts/out.txt two","write agent/usage.json {\"prompt_tokens\":5,\"tool_calls\":3,\"tool_success_rate\":0,\"cost_usd\":0.25}","write agent/trajectory.jsonl {\"role\":\"assistant\",\"content\":\"testing\"}"]`,
+		step("test/all", `["read $TIDEMILL_INSTRUCTION_FILE","phase","read ./built","require-no-file /tests","require-no-file /solution","require-no-file /logs/verifier","require-no-file agent/notes.txt","write agent/notes.txt two","write artifacts/out.txt two","write agent/usage.json {\"prompt_tokens\":5,\"tool_calls\":3,\"tool_success_rate\":0,\"cost_usd\":0.25}","write agent/trajectory.jsonl {\"role\":\"assistant\",\"content\":\"testing\"}"]`,
 			"require-no-file tests/left", `write verifier/reward.json {"reward":0.25}`),
 		step("never", `["write never yes"]`, "write verifier/reward.txt 1"),
 	)
@@ -51,7 +51,9 @@ func TestSteps(t *testing.T) {
 	equal(t, "rewards", map[string]float64{"reward": 1.25 / 3, "style": 0.5 / 3}, got.Grade.Rewards)
 	equal(t, "steps", []string{"build", "test/all"}, []string{got.Grade.Steps[0].Name, got.Grade.Steps[1].Name})
 	equal(t, "step rewards", map[string]float64{"reward": 1, "style": 0.5}, got.Grade.Steps[0].Rewards)
-	equal(t, "agent.log", []string{"Do build.setup no_internet", "Do test/all.agent no_internet", "yes"}, lines(got.files["logs/agent.log"]))
+	equal(t, "agent.log", []string{
+		"step 1-build", "Do build.", "step 2-test_all", "setup no_internet", "Do test/all.agent no_internet", "yes",
+	}, lines(got.files["logs/agent.log"]))
 	if *got.Metrics.AgentExitCode != 0 {
 		t.Errorf("step 2 met something of step 1:\n%s", got.files["logs/agent.log"])
 	}
@@ -138,7 +140,7 @@ func TestStepFiles(t *testing.T) {
 	j := multi(t, one, two)
 	j.Task.Files, j.AgentFiles, j.AgentFilesName = filepath.Join(dir, "task"), filepath.Join(dir, "agent"), "agent"
 	got := j.run(t, t.Context())
-	equal(t, "agent.log", []string{"newnewchangedchangednew"}, lines(got.files["logs/agent.log"]))
+	equal(t, "agent.log", []string{"step 1-one", "newnew", "step 2-two", "changedchangednew"}, lines(got.files["logs/agent.log"]))
 }
 
 // A task of many steps that all pass, passes.

@@ -5,6 +5,7 @@ package trial
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,9 +30,12 @@ type attempt struct {
 	Config
 	started time.Time
 	redact  *redact.Redactor
+	hidden  []string // variables of the agent's that hold secrets
 	box     runtime.Sandbox
 	shown   *Live // the same, for those outside; nil where nobody asked
 	dead    bool  // the sandbox is known to be lost
+	over    bool  // no further step may begin
+	solved  bool  // the oracle's files are in the sandbox
 	step    *manifest.Step
 	number  int             // of the step, from 0
 	used    map[string]bool // files of the step's logs whose content is in a record
@@ -41,6 +45,7 @@ type attempt struct {
 	agent      agentEnd
 	usage      *agentUsage // over all steps, nil when nothing is known
 	evidence   runtime.Evidence
+	last       string // the reward that is the score of the step graded last
 	messages   []message
 	artifacts  artifactList
 	room       runtime.CopyLimits // what is left of the limits of collection
@@ -85,11 +90,11 @@ func newAttempt(cfg Config) *attempt {
 	if cfg.Task == nil {
 		cfg.Task = &manifest.Task{ID: cfg.Row.TaskID, Steps: make([]manifest.Step, 1)}
 	}
-	secrets := make([]string, 0, len(cfg.Secrets))
-	for _, v := range cfg.Secrets {
-		secrets = append(secrets, v)
-	}
-	a := &attempt{Config: cfg, started: time.Now(), redact: redact.New(secrets...)}
+	hidden := slices.Concat(slices.Collect(maps.Keys(cfg.Secrets)), slices.Collect(maps.Keys(cfg.Task.SecretEnv)))
+	a := &attempt{started: time.Now(), hidden: hidden, redact: redact.New(cfg.SecretValues()...)}
+	// What has no value is the worker's to refuse.
+	cfg.Task, _, _ = cfg.Task.WithSecrets(cfg.TaskSecrets)
+	a.Config = cfg
 	a.metrics.SchemaVersion = bundle.SchemaVersion
 	if cfg.Earlier != nil {
 		a.takeOver()
@@ -118,7 +123,7 @@ func (a *attempt) live(ctx context.Context) *failure {
 		a.step, a.number, a.used = &a.Task.Steps[i], i, map[string]bool{}
 		// What the agent left is evidence, whatever happened.
 		fail = cmp.Or(a.runStep(ctx), a.collectStep(ctx))
-		if fail != nil || a.dead || a.endsHere() {
+		if fail != nil || a.dead || a.over || a.endsHere() {
 			break
 		}
 	}
@@ -127,6 +132,9 @@ func (a *attempt) live(ctx context.Context) *failure {
 
 func (a *attempt) runStep(ctx context.Context) *failure {
 	if f := a.setup(ctx); f != nil {
+		return f
+	}
+	if f := a.awaitStep(ctx); f != nil || a.over {
 		return f
 	}
 	if f := a.runAgent(ctx); f != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -68,17 +69,41 @@ func (wk *work) prepare(cfg *trial.Config) *trial.EarlyFailure {
 	if cfg.Task, err = wk.w.shared.task(wk.ctx, wk.row); err != nil {
 		return infra(fmt.Errorf("task: %w", err))
 	}
+	if err := wk.taskSecrets(cfg); err != nil {
+		return infra(err)
+	}
 	if cfg.AgentFiles, cfg.AgentFilesName, err = wk.w.shared.agentFiles(wk.ctx, wk.rec); err != nil {
 		return infra(fmt.Errorf("agent files: %w", err))
 	}
 	secrets, missing := trial.SecretsFrom(wk.rec.Run.Agent.Secrets)
 	if len(missing) > 0 {
-		return infra(fmt.Errorf("secret %s is not set on worker %s; set it in the worker's environment", missing[0], wk.w.Name))
+		return infra(wk.noSecret(missing[0]))
 	}
 	cfg.Secrets = secrets
 	if cfg.Environment, err = wk.w.shared.environment(wk.ctx, wk.rec); err != nil {
 		return &trial.EarlyFailure{Ending: trial.ProvisionFailed, Err: err}
 	}
+	return nil
+}
+
+func (wk *work) noSecret(name string) error {
+	return fmt.Errorf("secret %s is not set on worker %s; set it in the worker's environment", name, wk.w.Name)
+}
+
+// taskSecrets looks up the secrets that the task uses, out of those that its run allows.
+func (wk *work) taskSecrets(cfg *trial.Config) error {
+	all, needed := cfg.Task.Secrets()
+	allowed := slices.Concat(wk.rec.Run.TaskSecrets, wk.rec.Run.Agent.Secrets)
+	values, missing := trial.SecretsFrom(slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(allowed, name) }))
+	for _, name := range needed {
+		switch {
+		case !slices.Contains(allowed, name):
+			return fmt.Errorf("the task needs the secret %s, which the run doesn't list under task_secrets", name)
+		case slices.Contains(missing, name):
+			return wk.noSecret(name)
+		}
+	}
+	cfg.TaskSecrets = values
 	return nil
 }
 

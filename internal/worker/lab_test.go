@@ -63,11 +63,27 @@ func newLab(t testing.TB, extra string, tasks ...task) *lab {
 // newLabOn is newLab on a store and a queue of the test's choice.
 func newLabOn(t testing.TB, store bundle.Store, connect func() queue.Queue, extra string, tasks ...task) *lab {
 	t.Helper()
-	l := &lab{
+	l := bareLab(t, store, connect)
+	l.submit(extra, tasks)
+	return l
+}
+
+func bareLab(t testing.TB, store bundle.Store, connect func() queue.Queue) *lab {
+	return &lab{
 		t: t, store: store, connect: connect, queue: connect(),
 		provider: &scripted.Provider{}, control: &scripted.Control{}, events: newEvents(),
 	}
-	l.submit(extra, tasks)
+}
+
+// newLabBy is newLab with another run.
+func newLabBy(t testing.TB, submit func(*lab)) *lab {
+	t.Helper()
+	broker, err := memqueue.NewBroker(memqueue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := bareLab(t, memstore.New(), func() queue.Queue { return broker.Open() })
+	submit(l)
 	return l
 }
 
@@ -94,13 +110,18 @@ agent_fields: [agent]
 instruction: do it
 grade: {command: ["run tests/tidemill-row.json#grade"]}
 `)
-	text := `version: 1
+	l.plan(dir, `version: 1
 name: lab
 packs: [pack]
 agent: {name: script, command: ["run input/row.json#agent"]}
 runtime: {type: scripted}
 network_policy: no_internet
-` + extra
+`+extra)
+}
+
+// plan submits the run file of a directory.
+func (l *lab) plan(dir, text string) {
+	l.t.Helper()
 	runs, err := manifest.Parse(filepath.Join(dir, "run.yaml"), []byte(text), manifest.LoadOptions{})
 	if err != nil {
 		l.t.Fatal(err)
@@ -397,6 +418,8 @@ func (e *hookedEnv) Open(ctx context.Context, spec runtime.Spec) (runtime.Sandbo
 	}
 	return &hookedBox{box, e.rt}, nil
 }
+
+func (b *hookedBox) Describe() runtime.Description { return b.Sandbox.(runtime.Described).Describe() }
 
 func (e *hookedEnv) Close(ctx context.Context) error {
 	e.rt.mu.Lock()

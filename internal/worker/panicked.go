@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -34,7 +32,7 @@ func (wk *work) afterPanic(p *flight.PanicError, cfg trial.Config, broken *bundl
 	}
 	partial := wk.dir
 	wk.dir += ".panic"
-	red := redact.New(slices.Collect(maps.Values(cfg.Secrets))...)
+	red := redact.New(cfg.SecretValues()...)
 	err := flight.Safely(func() (err error) {
 		if files, err = bundle.NewWriter(wk.dir); err != nil {
 			return err

@@ -64,6 +64,9 @@ func (wk *work) prepareRegrade(cfg *trial.Config) *trial.EarlyFailure {
 	if cfg.Task, err = wk.w.shared.gradingTask(wk.ctx, wk.earlier.Pack, wk.row); err != nil {
 		return infra(fmt.Errorf("task: %w", err))
 	}
+	if err := wk.taskSecrets(cfg); err != nil {
+		return infra(err)
+	}
 	cfg.Secrets, _ = trial.SecretsFrom(wk.rec.Run.Agent.Secrets)
 	commit := wk.earlier.Commit
 	prefix := wk.keys.AttemptFiles(wk.row.TaskID, wk.row.TrialIndex, commit.Attempt)

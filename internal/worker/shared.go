@@ -183,6 +183,6 @@ func (s *shared) environment(ctx context.Context, rec *manifest.RunRecord) (runt
 		ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout,
 			fmt.Errorf("preparing runtime %s took longer than %s", kind, prepareTimeout))
 		defer cancel()
-		return rt.Prepare(ctx, trial.RunSpec(rec.Run, rec.RunID, s.w.StoreUUID, s.w.Name))
+		return rt.Prepare(ctx, trial.RecordSpec(rec, s.w.StoreUUID, s.w.Name))
 	})
 }

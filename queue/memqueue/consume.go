@@ -89,7 +89,7 @@ func (q *Queue) next(req queue.Request, now time.Time) (_ *lease, again time.Tim
 		e.holder.revoke() // it is late, and now it is too late
 	}
 	b.fence++
-	l := &lease{queue: q, run: turn, entry: e, job: e.Job, fence: b.fence, revoked: make(chan struct{})}
+	l := &lease{queue: q, run: turn, entry: e, job: e.Job, worker: req.Worker, fence: b.fence, revoked: make(chan struct{})}
 	e.holder = l
 	e.due = now.Add(b.cfg.LeaseTTL)
 	turn.put(e, leased, b.turn)

@@ -56,3 +56,21 @@ func (q *Queue) DeadLetters(ctx context.Context, run string, limit int) ([]queue
 	}
 	return slices.Clone(letters), nil
 }
+
+// Holder implements [queue.Inspector].
+func (q *Queue) Holder(ctx context.Context, run, trial string) (string, error) {
+	if err := q.enter(ctx); err != nil {
+		return "", err
+	}
+	defer q.broker.mu.Unlock()
+	r, ok := q.broker.runs[run]
+	if !ok {
+		return "", nil
+	}
+	r.advance(q.broker, time.Now())
+	e, ok := r.live[trial]
+	if !ok || e.state != leased {
+		return "", nil
+	}
+	return e.holder.worker, nil
+}

@@ -19,6 +19,7 @@ type lease struct {
 	run     *run
 	entry   *entry
 	job     queue.Job
+	worker  string
 	fence   queue.Fence
 	once    sync.Once
 	revoked chan struct{}

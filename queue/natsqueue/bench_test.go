@@ -4,15 +4,11 @@ package natsqueue_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/tidemill/tidemill/queue"
 	"github.com/tidemill/tidemill/queue/natsqueue"
@@ -47,63 +43,6 @@ func benchJobs(n int) []queue.Job {
 
 func reportRate(b *testing.B, n int) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "jobs/s")
-}
-
-// BenchmarkPublish puts b.N jobs in, by the queue and by bare atomic batches of
-// the same size with message ids.
-func BenchmarkPublish(b *testing.B) {
-	benchServers(b, func(b *testing.B, s *embedded.Server) {
-		runs := 0 // each round has ids of its own: a deleted stream's are remembered for a while
-		b.Run("by=raw", func(b *testing.B) {
-			nc := connect(b, s)
-			js, _ := jetstream.New(nc)
-			if err := js.DeleteStream(b.Context(), "RAW"); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-				b.Fatal(err)
-			}
-			_, err := js.CreateStream(b.Context(), jetstream.StreamConfig{
-				Name: "RAW", Subjects: []string{"raw.>"}, AllowAtomicPublish: true, Retention: jetstream.WorkQueuePolicy,
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			runs++
-			run := fmt.Sprintf("run%d", runs)
-			jobs := benchJobs(b.N)
-			b.ResetTimer()
-			for batch := range slices.Chunk(jobs, 1000) {
-				msgs := make([]*nats.Msg, len(batch))
-				for i, j := range batch {
-					msgs[i] = &nats.Msg{
-						Subject: "raw.default.subprocess." + run + "." + j.Trial, Data: j.Body,
-						Header: nats.Header{jetstream.MsgIDHeader: {run + "/" + j.ID.String()}},
-					}
-				}
-				if _, err := jetstreamext.PublishMsgBatch(b.Context(), js, msgs); err != nil {
-					b.Fatal(err)
-				}
-			}
-			reportRate(b, b.N)
-		})
-		b.Run("by=queue", func(b *testing.B) {
-			q := open(b, s)
-			runs++
-			run := queue.Run{ID: fmt.Sprintf("run%d", runs), Class: "subprocess"}
-			if err := q.OpenRun(b.Context(), run); err != nil {
-				b.Fatal(err)
-			}
-			jobs := benchJobs(b.N)
-			b.ResetTimer()
-			got, err := q.Publish(b.Context(), run.ID, jobs)
-			if err != nil || got.Stored != b.N {
-				b.Fatalf("published %+v, %v", got, err)
-			}
-			reportRate(b, b.N)
-			b.StopTimer()
-			if err := q.CloseRun(b.Context(), run.ID); err != nil {
-				b.Fatal(err)
-			}
-		})
-	})
 }
 
 // BenchmarkConsume takes b.N jobs out, by lease and done, and by a bare fetch and

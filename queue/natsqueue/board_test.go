@@ -105,7 +105,7 @@ func TestNames(t *testing.T) {
 	if got := trialOf(jobSubject(delayedSpace, r, "t")); got != "t" {
 		t.Errorf("trial %q, want t", got)
 	}
-	if got, want := redact("nats://u:p@a:1, tls://b:2"), "nats://xxxxx@a:1, tls://b:2"; got != want {
+	if got, want := Redact("nats://u:p@a:1, tls://b:2"), "nats://xxxxx@a:1, tls://b:2"; got != want {
 		t.Errorf("redacted %q, want %q", got, want)
 	}
 }

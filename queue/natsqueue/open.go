@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -40,35 +39,6 @@ type Queue struct {
 	life context.Context // ends with Close
 	end  context.CancelFunc
 	wg   sync.WaitGroup
-}
-
-// Dial connects to the servers of a comma-separated URL list and opens the queue
-// there. The options come after the ones that natsqueue needs; TLS and credentials
-// go here. Close closes the connection.
-func Dial(ctx context.Context, url string, cfg Config, opts ...nats.Option) (*Queue, error) {
-	cfg = cfg.WithDefaults()
-	own := []nats.Option{
-		nats.Name("tidemill"),
-		// An outage may be longer than the default 60 attempts, and what was given
-		// up in it must not be sent when it ends.
-		nats.MaxReconnects(-1),
-		nats.ReconnectBufSize(-1),
-		nats.Timeout(cfg.CallTimeout),
-	}
-	nc, err := nats.Connect(url, append(own, opts...)...)
-	if err != nil {
-		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
-			return nil, fmt.Errorf("NATS at %s refuses the credentials: want ones of the account that serves the store: %w", redact(url), err)
-		}
-		return nil, fmt.Errorf("%w: connect to NATS at %s: %w", queue.ErrUnreachable, redact(url), err)
-	}
-	q, err := Open(ctx, nc, cfg)
-	if err != nil {
-		nc.Close()
-		return nil, err
-	}
-	q.owns = true
-	return q, nil
 }
 
 // Open opens the queue on a connection, which has to have MaxReconnects(-1) and

@@ -155,15 +155,3 @@ func (q *Queue) repaired(ctx context.Context, do func() error) error {
 	}
 	return do()
 }
-
-// redact removes user and password from a list of URLs.
-func redact(urls string) string {
-	parts := strings.Split(urls, ",")
-	for i, p := range parts {
-		if u, err := url.Parse(strings.TrimSpace(p)); err == nil && u.User != nil {
-			u.User = url.User("xxxxx")
-			parts[i] = u.String()
-		}
-	}
-	return strings.Join(parts, ",")
-}

@@ -65,6 +65,7 @@ func Run(t *testing.T, fresh func(t *testing.T) *Harness) {
 	topic("turns/priority weighs and starves nobody", priorityWeighs)
 
 	topic("inspect/stats and runs", stats)
+	topic("inspect/holder of a lease", holder)
 	topic("invalid arguments", invalidArguments)
 	topic("close", closeValue)
 	topic("storm/each job is done once", storm)

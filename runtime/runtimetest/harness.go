@@ -51,6 +51,10 @@ type Harness struct {
 	Special func(t *testing.T, sb runtime.Sandbox, dir string) []string
 	// NoSignalNames: the provider tells a death by signal only by its exit code.
 	NoSignalNames bool
+	// TextOnly: arguments and environment are valid UTF-8, because the provider's API
+	// carries nothing else. The suite then checks that other bytes are refused and not
+	// changed.
+	TextOnly bool
 	// NoFetch: no program inside can make an HTTP request.
 	NoFetch bool
 	// TakesOver: Open itself replaces what a dead owner left, because it can prove the

@@ -49,11 +49,15 @@ func Run(t *testing.T, h Harness) {
 	topic("CopyInBadStream", testCopyInBadStream)
 	topic("Fresh", testFresh)
 	topic("FreshOverLinks", testFreshOverLinks)
+	topic("Gone", testGone)
+	topic("GoneOverLinks", testGoneOverLinks)
 	topic("CopyOutNames", testCopyOutNames)
 	topic("CopyOutRefuses", testCopyOutRefuses)
 	topic("CopyOutFollowsNoLink", testCopyOutFollowsNoLink)
 	topic("CopyOutSpecials", testCopyOutSpecials)
 	topic("CopyOutLimits", testCopyOutLimits)
+	topic("Root", testRoot)
+	topic("SpecWorkdir", testSpecWorkdir)
 
 	// The end.
 	topic("Close", testClose)
@@ -77,5 +81,6 @@ func Run(t *testing.T, h Harness) {
 	topic("Users", testUsers)
 	topic("PrivatePlace", testPrivatePlace)
 	topic("Evidence", testEvidence)
+	topic("Described", testDescribed)
 	topic("Ingress", testIngress)
 }

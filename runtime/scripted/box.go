@@ -5,6 +5,7 @@ package scripted
 import (
 	"context"
 	"fmt"
+	"path"
 	"sync"
 	"time"
 
@@ -51,8 +52,20 @@ func newBox(owner *Runtime, name string, spec runtime.Spec) *box {
 		ctx: ctx, end: end, phase: runtime.Setup, procs: map[int]*proc{}, evidence: map[string]*runtime.ServiceEvidence{},
 		doors: map[string]*door{}, servers: map[endpoint]*server{},
 	}
-	b.fs.root.entries["workdir"] = newDir()
+	// Of an empty file system, with a path that was checked.
+	_, _ = b.fs.strict(b.path(runtime.Workdir), true)
 	return b
+}
+
+// path returns where a place is.
+func (b *box) path(p runtime.Place) string {
+	switch {
+	case p == runtime.Root:
+		return "/"
+	case p == runtime.Workdir && b.spec.Workdir != "":
+		return path.Clean(b.spec.Workdir)
+	}
+	return places[p]
 }
 
 func (b *box) handle() runtime.Handle {

@@ -5,6 +5,7 @@ package scripted
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/tidemill/tidemill/runtime"
@@ -41,6 +42,14 @@ func (r *Runtime) checkSpec(s runtime.Spec) error {
 		}
 		if err := r.checkNetwork(n); err != nil {
 			return err
+		}
+	}
+	if s.Workdir != "" {
+		switch {
+		case !r.props.Images: // then it has no file system of its own
+			return r.unsupported("workdir", s.Workdir)
+		case !path.IsAbs(s.Workdir), path.Clean(s.Workdir) == "/":
+			return fmt.Errorf("workdir %q: want an absolute path below /", s.Workdir)
 		}
 	}
 	run := runtime.RunSpec{Services: s.Services, Resources: s.Resources, Images: []runtime.Image{s.Image}}

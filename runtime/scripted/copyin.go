@@ -20,12 +20,17 @@ func (s *sandbox) CopyIn(ctx context.Context, p runtime.Place, r io.Reader, opts
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	base, ok := places[p]
-	if !ok {
+	if _, ok := places[p]; !ok { // Root is none either
 		return fmt.Errorf("copy in: there is no place %q", p)
 	}
-	if opts.Fresh && p == runtime.Workdir {
-		return errors.New("copy in: the workdir can't be made fresh")
+	base := s.box.path(p)
+	switch {
+	case (opts.Fresh || opts.Gone) && p == runtime.Workdir:
+		return errors.New("copy in: the workdir can't be made fresh or be removed")
+	case opts.Gone && r != nil:
+		return fmt.Errorf("copy in: %s is to be gone, and something is to be copied into it", p)
+	case opts.Gone:
+		return s.box.fs.drop(base)
 	}
 	under, err := inside(opts.Under)
 	if err != nil {
@@ -80,6 +85,27 @@ func inside(name string) (string, error) {
 		return "", nil
 	}
 	return name, nil
+}
+
+// drop removes a place. It follows no link: what a program put in its way goes, and not
+// what that points at.
+func (f *memfs) drop(base string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.root
+	parts := strings.Split(strings.Trim(base, "/"), "/")
+	for i, name := range parts {
+		next := n.entries[name]
+		if i == len(parts)-1 || next != nil && next.kind != directory {
+			delete(n.entries, name)
+			return nil
+		}
+		if next == nil {
+			return nil
+		}
+		n = next
+	}
+	return nil
 }
 
 // prepare makes the place. A fresh one replaces whatever a program put there, or

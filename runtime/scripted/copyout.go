@@ -23,10 +23,13 @@ func (s *sandbox) CopyOut(ctx context.Context, p runtime.Place, name string, lim
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
-	base, ok := places[p]
-	if !ok {
+	switch _, ok := places[p]; {
+	case p == runtime.Root && !s.rt.props.Images:
+		return nil, s.rt.unsupported("place", p)
+	case p != runtime.Root && !ok:
 		return nil, fmt.Errorf("copy out: there is no place %q", p)
 	}
+	base := s.box.path(p)
 	rel, err := inside(name)
 	if err != nil {
 		return nil, err

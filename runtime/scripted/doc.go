@@ -17,6 +17,10 @@
 // 0; one that meets an error (no such file, no space) says so on stderr and exits
 // with 1.
 //
+// An Argv that is a shell with a script (bash FILE, sh -c TEXT) stands for the
+// instructions in the script, one a line, without lines that begin with "#". So the
+// files of tasks whose programs are scripts can hold instructions too.
+//
 // # Arguments
 //
 // Arguments are separated by one space. One that starts with a double quote is a Go
@@ -77,8 +81,8 @@
 //
 // # Opening, closing, preparing
 //
-// Spec.Env has the script of Open in TIDEMILL_SCRIPT_OPEN and that of Close in
-// TIDEMILL_SCRIPT_CLOSE; the runtime option "prepare" has that of Prepare. Each holds
+// Spec.Env, the env of a pack, has the script of Open in SCRIPT_OPEN and that of Close in
+// SCRIPT_CLOSE; the runtime option "prepare" has that of Prepare. Each holds
 // instructions one a line, or a JSON array.
 //
 //	fail STAGE TEXT                Open: a ProvisionError with the evidence so far
@@ -94,7 +98,8 @@
 //
 // # Limitations
 //
-// All services of a sandbox share one file system and one environment. Users are
-// names; they matter for private places and for nothing else. Policies are recorded
-// ("phase" prints them), and there is no network beside ingress and serve.
+// Nothing is built: an image is a name, whatever its build context has. All services of a
+// sandbox share one file system and one environment. Users are names; they matter for
+// private places and for nothing else. Policies are recorded ("phase" prints them), and
+// there is no network beside ingress and serve.
 package scripted

@@ -40,8 +40,8 @@ func (c *call) path(p string) string {
 		return p
 	}
 	first, rest, _ := strings.Cut(p, "/")
-	if at, ok := places[runtime.Place(first)]; ok {
-		return at + "/" + rest
+	if _, ok := places[runtime.Place(first)]; ok {
+		return c.sb.box.path(runtime.Place(first)) + "/" + rest
 	}
 	return c.dir + "/" + p
 }
@@ -65,7 +65,15 @@ func (s *sandbox) Exec(ctx context.Context, cmd runtime.Command) (runtime.Exit, 
 	if err != nil {
 		return runtime.Exit{}, err
 	}
-	steps, err := c.read(c.argv, 0)
+	argv, depth := c.argv, 0
+	texts, ok, err := c.script(argv)
+	if ok {
+		argv, depth = texts, 1
+	}
+	var steps []step[*call]
+	if err == nil {
+		steps, err = c.read(argv, depth)
+	}
 	if err != nil {
 		return runtime.Exit{}, &runtime.StartError{Argv: cmd.Argv, Err: err}
 	}
@@ -147,7 +155,7 @@ func (s *sandbox) call(cmd runtime.Command) (*call, error) {
 	}
 	c.dir = cmd.Dir
 	if !strings.HasPrefix(c.dir, "/") {
-		c.dir = path.Join(places[runtime.Workdir], c.dir)
+		c.dir = path.Join(b.path(runtime.Workdir), c.dir)
 	}
 	if err := b.fs.isDir(c.user, c.dir); err != nil {
 		return nil, &runtime.StartError{Argv: cmd.Argv, Err: fmt.Errorf("directory %w", err)}

@@ -13,8 +13,8 @@ import (
 
 // Variables of Spec.Env that hold the scripts of Open and Close.
 const (
-	OpenVar  = "TIDEMILL_SCRIPT_OPEN"
-	CloseVar = "TIDEMILL_SCRIPT_CLOSE"
+	OpenVar  = "SCRIPT_OPEN"
+	CloseVar = "SCRIPT_CLOSE"
 )
 
 // life carries out the scripts of Prepare, Open and Close.

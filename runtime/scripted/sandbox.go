@@ -17,7 +17,8 @@ import (
 // closeBudget bounds Close, whatever its context says.
 const closeBudget = 30 * time.Second
 
-// places are where Harbor has them, below the root of the box.
+// places are where Harbor has them, below the root of the box. The workdir is where
+// Spec.Workdir says, if it does.
 var places = map[runtime.Place]string{
 	runtime.Workdir:   "/workdir",
 	runtime.Logs:      "/logs",
@@ -46,7 +47,7 @@ func (s *sandbox) Name() string { return s.box.name }
 func (s *sandbox) Handle() runtime.Handle { return s.box.handle() }
 
 // Path implements [runtime.Sandbox].
-func (s *sandbox) Path(p runtime.Place) string { return places[p] }
+func (s *sandbox) Path(p runtime.Place) string { return s.box.path(p) }
 
 // usable returns why the sandbox can't be used: its own end, or the caller's.
 func (s *sandbox) usable(ctx context.Context) error {

@@ -250,13 +250,13 @@ func TestNewTidiesUp(t *testing.T) {
 	}
 	open(t, rt, "living")
 	before := entriesOf(t, rt.cfg.Root)
-	if err := rt.claims.tidy(time.Now()); err != nil {
+	if _, err := rt.claims.tidy(time.Now(), false); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, entriesOf(t, rt.cfg.Root)); diff != "" {
 		t.Errorf("young directories (-before +after):\n%s", diff)
 	}
-	if err := rt.claims.tidy(time.Now().Add(2 * tidyAge)); err != nil {
+	if _, err := rt.claims.tidy(time.Now().Add(2*tidyAge), false); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"c@new-2", "e", "living", "living@side"}

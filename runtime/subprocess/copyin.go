@@ -42,6 +42,12 @@ func (s *Sandbox) copyIn(ctx context.Context, p runtime.Place, r io.Reader, opts
 	if err := s.alive(); err != nil {
 		return err
 	}
+	if opts.Gone {
+		if r != nil {
+			return fmt.Errorf("%s is to be gone, and something is to be copied into it", p)
+		}
+		return s.lostOr(s.dropPlace(ctx, p))
+	}
 	place, err := s.makePlace(ctx, p, opts.Fresh)
 	if err != nil {
 		return s.lostOr(err)

@@ -44,6 +44,28 @@ func reopen(dir *os.File) (*os.File, error) {
 	return again, err
 }
 
+// makeRoom gives a grader as much disk as the agent had, beside what the agent used of it,
+// and takes that back for a further agent. Else an agent that leaves the disk full would
+// leave its grader no room for a verdict, and choose to have no score. The disk is in
+// memory, so there has to be more of that as well.
+func (s *Sandbox) makeRoom(ctx context.Context, grading bool) error {
+	if !s.onDisk() || s.roomy == grading {
+		return nil
+	}
+	disk, memory := s.nestSpec.Disk, s.nestSpec.Memory
+	if grading {
+		if memory > 0 {
+			memory += disk
+		}
+		disk *= 2
+	}
+	if err := s.nest.Resize(ctx, disk, memory); err != nil {
+		return s.lostNest(err)
+	}
+	s.roomy = grading
+	return nil
+}
+
 func (s *Sandbox) closeDisk() {
 	if !s.onDisk() {
 		return

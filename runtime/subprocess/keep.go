@@ -138,7 +138,10 @@ func (r *Runtime) resume(ctx context.Context, e *estate, k kept) (*Sandbox, erro
 	}
 	sb, err := env.furnish(ctx, e, k.Spec)
 	if err == nil && sb.onDisk() {
-		err = sb.loadDisk(ctx)
+		// It may have been kept with what a grader left beside a full disk.
+		if err = sb.makeRoom(ctx, true); err == nil {
+			err = sb.loadDisk(ctx)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, sb.abandon(ctx))

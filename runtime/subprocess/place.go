@@ -33,6 +33,9 @@ func checkPath(p string) (string, error) {
 }
 
 func checkPlace(p runtime.Place) error {
+	if p == runtime.Root { // it would be the whole machine's
+		return refuse("place", string(p))
+	}
 	if slices.Contains(runtime.Places, p) {
 		return nil
 	}
@@ -182,6 +185,32 @@ func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*
 	}
 	defer place.Close()
 	return s.openRoot(place)
+}
+
+// dropPlace removes a place, or what a program put there or above it.
+func (s *Sandbox) dropPlace(ctx context.Context, p runtime.Place) error {
+	if p == runtime.Workdir {
+		return &runtime.PathError{Path: string(p), Reason: "can't be removed"}
+	}
+	parent, base := path.Split(sidePlaces[p])
+	parent = path.Clean(parent)
+	if parent != "." {
+		st, err := statAt(s.side, parent)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case kindOf(st) != unix.S_IFDIR:
+			return removeAt(ctx, s.side, parent)
+		}
+	}
+	dir, err := openWalk(s.side, parent, true)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return removeAt(ctx, dir, base)
 }
 
 // makeParent makes the directory that several places share. What a program put in its

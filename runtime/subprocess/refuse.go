@@ -64,6 +64,9 @@ func (a abilities) checkSpec(spec runtime.Spec) error {
 			return err
 		}
 	}
+	if spec.Workdir != "" {
+		return refuse("workdir", spec.Workdir)
+	}
 	return cmpErr(checkImage(spec.Image), a.checkServices(spec.Services, spec.Runner), a.checkResources(spec.Resources))
 }
 

@@ -51,7 +51,7 @@ func New(cfg Config) (*Runtime, error) {
 	if _, err := rt.claims.reap.table.find(quarry{mark: markVar + "=none."}, nil); err != nil {
 		return nil, fmt.Errorf("subprocess runtime: %w", err)
 	}
-	if err := rt.claims.tidy(time.Now()); err != nil {
+	if _, err := rt.claims.tidy(time.Now(), false); err != nil {
 		return nil, fmt.Errorf("subprocess root %s: %w", root, err)
 	}
 	rt.wardens.cfg = nest.Config{Cgroup: cfg.Cgroup}

@@ -28,12 +28,14 @@ type Sandbox struct {
 	env     map[string]string // of every command
 	groups  groups
 	serial  atomic.Int64 // of commands
+	quietAt atomic.Int64 // the last command when nothing was seen to be alive
 
 	nest     *nest.Nest // nil where commands are started plainly
 	nestSpec nest.Spec
 	// Where the files are: in the side directory, or on a disk of a fixed size. The workdir
 	// is only known to be on one; else it goes by its path.
 	work, side *os.File
+	roomy      bool // its disk has room for a grader
 
 	life context.Context // ends with the cause ErrClosed
 	end  context.CancelCauseFunc
@@ -131,16 +133,32 @@ func (s *Sandbox) EndProcesses(ctx context.Context) error {
 
 func (s *Sandbox) endAll(ctx context.Context) error {
 	if s.nest == nil {
-		return s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups)
+		return s.endPlain(ctx)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.KillTimeout, errBudget)
 	defer cancel()
 	return s.lostNest(s.nest.End(ctx))
 }
 
+// endPlain looks through the process table, and remembers when it found it empty of ours
+// while no other call was in that could be starting a command.
+func (s *Sandbox) endPlain(ctx context.Context) error {
+	last := s.serial.Load()
+	s.mu.Lock()
+	alone := s.busy == 1
+	s.mu.Unlock()
+	if err := s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups); err != nil {
+		return err
+	}
+	if alone {
+		s.quietAt.Store(last)
+	}
+	return nil
+}
+
 var phases = []runtime.Phase{runtime.Setup, runtime.Agent, runtime.Grade}
 
-// SetPhase switches to the phase's network. Processes that a phase with the host's
+// SetPhase switches to the phase's network, and to its room on the disk. Processes that a phase with the host's
 // network left running are ended when the next one has none: they would keep it.
 func (s *Sandbox) SetPhase(ctx context.Context, p runtime.Phase) error {
 	if err := s.enter(); err != nil {
@@ -160,6 +178,9 @@ func (s *Sandbox) SetPhase(ctx context.Context, p runtime.Phase) error {
 		if err := s.endAll(ctx); err != nil {
 			return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
 		}
+	}
+	if err := s.makeRoom(ctx, p == runtime.Grade); err != nil {
+		return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
 	}
 	return nil
 }
@@ -244,9 +265,13 @@ func (s *Sandbox) quiet(ctx context.Context, idle <-chan struct{}) error {
 	return killed
 }
 
-// killAll ends everything for good.
+// killAll ends everything for good. Where nothing was started since all of it was seen to be
+// gone there is nothing to look for.
 func (s *Sandbox) killAll(ctx context.Context) error {
 	if s.nest == nil {
+		if s.quietAt.Load() == s.serial.Load() {
+			return nil
+		}
 		return s.reap.end(ctx, s.estate.quarry(s.cfg.Root), &s.groups)
 	}
 	return s.nest.Close(ctx)

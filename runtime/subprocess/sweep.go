@@ -54,16 +54,17 @@ const tidyAge = time.Minute
 
 // tidy removes the empty directories that crashes leave in the instants in which a
 // sandbox in the making has no record yet, or one that goes has none any more. It
-// needs no proof, for it removes nothing that has content.
-func (c claims) tidy(now time.Time) error {
+// needs no proof, for it removes nothing that has content. A dry one removes nothing and
+// returns the same.
+func (c claims) tidy(now time.Time, dry bool) (found []runtime.Pruned, err error) {
 	root, err := c.openRoot()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
 	names, err := root.Readdirnames(-1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, base := range names {
 		if _, _, ok := sideOf(base); !ok {
@@ -80,14 +81,31 @@ func (c claims) tidy(now time.Time) error {
 		free, err := lockSide(side, unix.LOCK_EX)
 		_, recordErr := statAt(side, recordName)
 		if err == nil && free && errors.Is(recordErr, fs.ErrNotExist) {
-			_ = unlinkEmpty(side, workName)
-			_ = unlinkEmpty(side, tmpName)
-			_ = unlinkEmpty(root, base)
+			if !dry {
+				_ = unlinkEmpty(side, workName)
+				_ = unlinkEmpty(side, tmpName)
+			}
+			if dry || unlinkEmpty(root, base) == nil {
+				found = append(found, runtime.Pruned{
+					Kind: "directory", ID: filepath.Join(c.root, base), Used: time.Unix(int64(st.Mtim.Sec), 0), Why: "it is what a crash left of a sandbox, without a record",
+				})
+			}
 		}
 		unlockSide(side)
 		side.Close()
 	}
-	return nil
+	return found, nil
+}
+
+var _ runtime.Pruner = (*Runtime)(nil)
+
+// Prune removes the empty directories that crashes leave. There are no images.
+func (r *Runtime) Prune(_ context.Context, opts runtime.PruneOptions) ([]runtime.Pruned, error) {
+	found, err := r.claims.tidy(time.Now(), opts.DryRun)
+	if err != nil {
+		return nil, fmt.Errorf("subprocess root %s: %w", r.cfg.Root, err)
+	}
+	return found, nil
 }
 
 func (r *Runtime) look(side *os.File, name, base, kind string) (runtime.Resource, bool) {

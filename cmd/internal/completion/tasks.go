@@ -47,6 +47,9 @@ func tasksOf(cmd *cobra.Command, file, typed string) []cobra.Completion {
 			return q.out
 		}
 		for ref, err := range pack.Tasks(ctx) {
+			if err != nil && ref.ID != "" {
+				continue // it can't run; others can
+			}
 			if err != nil || !q.add(ref.ID, "") {
 				return q.out
 			}

@@ -196,7 +196,7 @@ func (s *session) worker(q queue.Queue, tracker *progress.Tracker) (w *worker.Wo
 
 // submit writes a run of the one trial into the store.
 func (s *session) submit(ctx context.Context, q producer.Queue, load manifest.LoadOptions) (err error) {
-	d, err := producer.NewDraft(ctx, s.run, load, s.dir.Temp())
+	d, err := producer.NewDraft(ctx, s.run, load, s.dir.Temp(), runtimes.TaskCheck(s.runtimes, s.run))
 	if err != nil {
 		return app.InputError(ctx, err)
 	}

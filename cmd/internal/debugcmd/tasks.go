@@ -5,6 +5,7 @@ package debugcmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
@@ -29,8 +30,12 @@ func find(ctx context.Context, run *manifest.Run, load manifest.LoadOptions, wor
 			if ctx.Err() != nil {
 				return target{}, context.Cause(ctx)
 			}
-			if err != nil {
+			meant := slices.ContainsFunc(wanted, func(t target) bool { return t.task == ref.ID })
+			if err != nil && (ref.ID == "" || meant) {
 				return target{}, app.Usage(err)
+			}
+			if err != nil {
+				continue // another task that can't run is nobody's trouble here
 			}
 			tasks++
 			for i, t := range wanted {

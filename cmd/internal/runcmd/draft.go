@@ -24,7 +24,7 @@ func (s *session) draft(ctx context.Context, files []app.RunFile, load manifest.
 			if err := runtimes.AdmitHere(ctx, s.runtimes, run, s.identity.StoreUUID); err != nil {
 				return err
 			}
-			d, err := producer.NewDraft(ctx, run, load, s.dir.Temp())
+			d, err := producer.NewDraft(ctx, run, load, s.dir.Temp(), runtimes.TaskCheck(s.runtimes, run))
 			if err != nil {
 				return app.InputError(ctx, err)
 			}

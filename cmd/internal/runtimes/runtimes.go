@@ -15,6 +15,7 @@ import (
 	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/manifest"
 	"github.com/tidemill/tidemill/runtime"
+	"github.com/tidemill/tidemill/runtime/docker"
 	"github.com/tidemill/tidemill/runtime/scripted"
 	"github.com/tidemill/tidemill/runtime/subprocess"
 )
@@ -38,6 +39,10 @@ var makers = map[string]func(Config) (runtime.Runtime, error){
 			return nil, err
 		}
 		return subprocess.New(subprocess.Config{Root: c.Dir, Store: c.StoreUUID, Hide: hide})
+	},
+	docker.Type: func(c Config) (runtime.Runtime, error) {
+		// Sandboxes have no "@" in their names, so none is called like this.
+		return docker.New(docker.Config{Dir: filepath.Join(c.Dir, "@docker"), Store: c.StoreUUID})
 	},
 	scripted.Type: func(Config) (runtime.Runtime, error) { return scripted.New(scripted.Config{}), nil },
 }
@@ -96,6 +101,25 @@ func Admit(ctx context.Context, rts map[string]runtime.Runtime, run *manifest.Ru
 		return err
 	}
 	return env.Close(ctx)
+}
+
+// TaskCheck returns what says of a task of a run why it can't run in this process: its
+// runtime can't do what the task wants, a [runtime.UnsupportedError], or a secret that the
+// task needs is not set.
+func TaskCheck(rts map[string]runtime.Runtime, run *manifest.Run) func(*manifest.Task) error {
+	kind := run.Runtime.Type
+	rt, ok := rts[kind]
+	if !ok {
+		return func(*manifest.Task) error { return &UnknownTypeError{kind} }
+	}
+	can := rt.Properties()
+	return func(t *manifest.Task) error {
+		_, needed := t.Secrets()
+		if _, missing := trial.SecretsFrom(needed); len(missing) > 0 {
+			return fmt.Errorf("task %s: secret %s is not set in the environment", t.ID, missing[0])
+		}
+		return trial.Admissible(kind, can, run, t)
+	}
 }
 
 // Close closes runtimes.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,10 @@ type result struct {
 	PlanDigest string            `json:"plan_digest"`
 	Tasks      int               `json:"tasks"`
 	Trials     int               `json:"trials"`
+	// TasksAsk is what tasks ask for themselves; absent when they ask for nothing.
+	TasksAsk []producer.Demand `json:"tasks_ask,omitempty"`
+	// Warnings are what is odd and keeps nobody from running it.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Command returns the validate command.
@@ -43,8 +48,8 @@ func Command() *cobra.Command {
 prints what they would run, a line for each combination of a matrix. What is wrong is
 named with file, line and entry, and with what would be right.
 
-Whether this machine could run them is told on stderr and decides nothing: others may run
-them.
+What tasks ask for themselves (images, networks, users), what is odd about them, and
+whether this machine could run them is told on stderr and decides nothing.
 ` + app.ExitHelp("the files are right", "", ""),
 		Example: `  tidemill validate examples/quickstart/run.yaml
   tidemill validate --var HUMANEVAL=HumanEval.jsonl.gz examples/humaneval/run-oracle.yaml`,
@@ -64,14 +69,13 @@ func (o options) execute(cmd *cobra.Command, paths []string) error {
 	var results []result
 	for _, file := range files {
 		for _, run := range file.Runs {
-			r, err := check(cmd.Context(), run, load)
-			if err != nil {
+			m := here(cmd.Context(), run)
+			r, err := check(cmd.Context(), run, load, m)
+			if err := errors.Join(err, m.close()); err != nil {
 				return err
 			}
 			results = append(results, r)
-			for _, note := range here(cmd.Context(), run) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: note: not on this machine: %s\n", run.File, note)
-			}
+			tell(cmd.ErrOrStderr(), r, m.notes)
 		}
 	}
 	if o.json {
@@ -89,14 +93,38 @@ func (o options) execute(cmd *cobra.Command, paths []string) error {
 	return errors.Join(errs...)
 }
 
-// check reads every task of a run.
-func check(ctx context.Context, run *manifest.Run, load manifest.LoadOptions) (r result, err error) {
-	d, err := producer.NewDraft(ctx, run, load, "")
+// maxWarnings is how many warnings of a run are told on stderr.
+const maxWarnings = 20
+
+// tell says what decides nothing.
+func tell(w io.Writer, r result, notes []string) {
+	for _, warning := range r.Warnings[:min(len(r.Warnings), maxWarnings)] {
+		fmt.Fprintf(w, "warning: %s\n", warning)
+	}
+	if more := len(r.Warnings) - maxWarnings; more > 0 {
+		fmt.Fprintf(w, "warning: %s: and %d more warnings; --json has them all\n", r.File, more)
+	}
+	for _, d := range r.TasksAsk {
+		fmt.Fprintf(w, "%s: note: %s: %s\n", r.File, d.What, app.Count(d.Tasks, "task"))
+	}
+	for _, note := range notes {
+		fmt.Fprintf(w, "%s: note: not on this machine: %s\n", r.File, note)
+	}
+}
+
+// check reads every task of a run, and asks a machine about each.
+func check(ctx context.Context, run *manifest.Run, load manifest.LoadOptions, m *machine) (r result, err error) {
+	d, err := producer.NewDraft(ctx, run, load, "", m.task)
 	if err != nil {
 		return r, app.InputError(ctx, err)
 	}
 	defer app.Closing(&err, d.Close)
-	return result{
+	r = result{
 		File: run.File, Name: run.Name, Matrix: run.Values(), PlanDigest: d.Plan.Digest, Tasks: d.Plan.Tasks, Trials: d.Plan.Trials,
-	}, nil
+		TasksAsk: d.Demands,
+	}
+	for _, w := range d.Warnings {
+		r.Warnings = append(r.Warnings, w.Error())
+	}
+	return r, nil
 }

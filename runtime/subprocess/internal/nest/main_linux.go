@@ -120,6 +120,11 @@ func (o *office) serve() {
 		case req.Op == opLook && len(fds) == 1 && req.Look != nil:
 			// On a thread of its own: it dials, and the next request shouldn't wait.
 			go answer(fds[0], response{Seen: look(*req.Look)})
+		case req.Op == opResize && len(fds) > 0 && req.Spec != nil:
+			go func() {
+				answer(fds[0], response{Error: toWire(o.resize(*req.Spec, fds[1:]))})
+				closeAll(fds[1:])
+			}()
 		default:
 			closeAll(fds)
 		}

@@ -18,6 +18,7 @@ import (
 // Nest is the namespaces of one sandbox.
 type Nest struct {
 	warden  *Warden
+	name    string
 	sock    *os.File
 	dirs    []*os.File
 	init    int
@@ -42,7 +43,7 @@ func (w *Warden) Open(ctx context.Context, spec Spec) (*Nest, error) {
 		r, err = await(ctx, reply, &fds)
 		reply.Close()
 	}
-	n := &Nest{warden: w, sock: ours, init: r.Init}
+	n := &Nest{warden: w, name: spec.Name, sock: ours, init: r.Init}
 	for i, fd := range fds {
 		n.dirs = append(n.dirs, os.NewFile(uintptr(fd), spec.Dirs[i]))
 	}

@@ -248,18 +248,22 @@ func (t *tenant) makeDisk(spec Spec) (trees []int, tmp int, err error) {
 	return trees, tmp, nil
 }
 
-// newTmpfs returns a detached file system. Files that are empty take room as well, so
-// their number is limited with their size.
+// tmpfsSize are the options for a size. Files that are empty take room as well, so their
+// number is limited with their size.
+func tmpfsSize(size int64) [][2]string {
+	return [][2]string{
+		{"size", strconv.FormatInt(size, 10)}, {"nr_inodes", strconv.FormatInt(max(4096, size/4096), 10)},
+	}
+}
+
+// newTmpfs returns a detached file system.
 func newTmpfs(size int64) (int, error) {
 	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(fs)
-	inodes := max(4096, size/4096)
-	for _, option := range [][2]string{
-		{"size", strconv.FormatInt(size, 10)}, {"nr_inodes", strconv.FormatInt(inodes, 10)}, {"mode", "755"},
-	} {
+	for _, option := range append(tmpfsSize(size), [2]string{"mode", "755"}) {
 		if err := unix.FsconfigSetString(fs, option[0], option[1]); err != nil {
 			return -1, err
 		}

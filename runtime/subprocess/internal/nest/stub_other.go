@@ -54,6 +54,9 @@ func (*Nest) Start(Command) (*Process, error) { return nil, ErrUnsupported }
 // End refuses.
 func (*Nest) End(context.Context) error { return ErrUnsupported }
 
+// Resize refuses.
+func (*Nest) Resize(context.Context, int64, int64) error { return ErrUnsupported }
+
 // Alive refuses.
 func (*Nest) Alive(context.Context) error { return ErrUnsupported }
 

@@ -21,7 +21,7 @@ import (
 // request is what a worker asks. Which fields count depends on Op.
 type request struct {
 	Op      string
-	Spec    *Spec       `json:",omitempty"` // open
+	Spec    *Spec       `json:",omitempty"` // open, resize
 	ViewID  int         `json:",omitempty"` // open: the number that the worker gives to Spec.View
 	View    *View       `json:",omitempty"` // open: the first time
 	Run     *runRequest `json:",omitempty"` // run
@@ -30,9 +30,10 @@ type request struct {
 	Look    *Look       `json:",omitempty"` // look
 }
 
-// Operations: open and look go to the warden, all others and look to a nest.
+// Operations: open, resize and look go to the warden, all others and look to a nest.
 const (
 	opOpen   = "open"   // + the nest's end of its socket
+	opResize = "resize" // + a directory of the disk, if there is one
 	opRun    = "run"    // + stdin, stdout, stderr
 	opSignal = "signal" // to a command's process group
 	opEnd    = "end"    // every process of the nest but its init

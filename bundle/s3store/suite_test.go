@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3store_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/bundle/bundletest"
+	"github.com/tidemill/tidemill/internal/testenv"
+)
+
+func suite(t *testing.T, server testenv.S3Server, endpoint string) {
+	urls := map[bundle.Store]string{}
+	bundletest.Run(t, bundletest.Harness{
+		Open: func(t *testing.T) bundle.Store {
+			where := server.URL(server.Prefix(), endpoint)
+			s := open(t, where)
+			urls[s] = where
+			return s
+		},
+		Second: func(t *testing.T, first bundle.Store) bundle.Store { return open(t, urls[first]) },
+	})
+}
+
+func TestStore(t *testing.T) {
+	server := testenv.S3(t)
+	suite(t, server, "")
+}
+
+// TestStoreWithFaults runs the suite while the service is as bad as one may get: one
+// request in 20 is told to come back later, and of others the answer is lost although they
+// were obeyed, or breaks off. Nobody who uses the store may notice.
+func TestStoreWithFaults(t *testing.T) {
+	server := testenv.S3(t)
+	proxy := testenv.NewFaultProxy(t, server.Endpoint)
+	var counts []func() int
+	for _, f := range []testenv.HTTPFault{
+		{Every: 20, Do: testenv.Answer(http.StatusServiceUnavailable, "SlowDown")},
+		{Every: 23, Match: writes, Do: testenv.CutAfter()},
+		{Every: 31, Do: testenv.CutBefore()},
+		{Every: 29, Match: writes, Do: testenv.AnswerAfter(http.StatusInternalServerError, "InternalError")},
+		{Every: 17, Match: gets, Do: testenv.Truncate(50)},
+	} {
+		counts = append(counts, proxy.Inject(f))
+	}
+	suite(t, server, proxy.URL)
+	for i, count := range counts {
+		if count() == 0 {
+			t.Errorf("fault %d never happened", i)
+		}
+	}
+}
+
+func writes(r *http.Request) bool { return r.Method == http.MethodPut || r.Method == http.MethodPost }
+
+func gets(r *http.Request) bool { return r.Method == http.MethodGet }

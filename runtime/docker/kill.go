@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/tidemill/tidemill/runtime"
+	"github.com/tidemill/tidemill/runtime/docker/internal/boxtool"
+)
+
+// EndProcesses kills everything in the container but PID 1, commands that still run
+// included.
+func (s *Sandbox) EndProcesses(ctx context.Context) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.power.Lock()
+	defer s.power.Unlock()
+	return s.endAll(ctx)
+}
+
+// endCommand ends a command that is out of time, or whose caller gave up. Alone it is
+// ended with everything in the box. Beside others only what can be told apart is: where
+// the engine runs on this machine and lets us. Where not, a timeout ends the others too
+// ([errBeside]), for it must bind; a caller who gave up (a person who looked around)
+// only takes the streams away.
+func (s *Sandbox) endCommand(ctx context.Context, c *command, timedOut bool) error {
+	ctx = context.WithoutCancel(ctx)
+	s.power.Lock()
+	defer s.power.Unlock()
+	others := s.others(c)
+	if len(others) == 0 {
+		return s.endAll(ctx)
+	}
+	if s.endApart(ctx, c) {
+		return nil
+	}
+	if !timedOut {
+		if c.stream != nil {
+			_ = c.stream.conn.Close()
+		}
+		return nil
+	}
+	s.mu.Lock()
+	for _, o := range others {
+		o.beside = true
+	}
+	s.mu.Unlock()
+	return s.endAll(ctx)
+}
+
+// others lists the commands that run beside one.
+func (s *Sandbox) others(c *command) []*command {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []*command
+	for o := range s.running {
+		if o != c && !o.isOver() {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// endAll climbs the ladder: our tool in the box, then a stop and a start, then the sandbox
+// is lost. Each rung is proven by the engine's list of processes. It is not cancelled:
+// half of it would be no end.
+func (s *Sandbox) endAll(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	if alone, err := s.alone(ctx); err == nil && alone {
+		return s.quiet()
+	}
+	killErr := s.killInside(ctx)
+	alone, err := s.alone(ctx)
+	if err == nil && alone {
+		return s.quiet()
+	}
+	if err != nil && killErr == nil && s.box.Mounted && s.alive(ctx) == nil {
+		// The engine's machine may have no ps that it understands. Then the word of our own
+		// tool counts, which nobody inside can replace: it looked and found nobody.
+		return s.quiet()
+	}
+	if lost := s.alive(ctx); errors.Is(lost, runtime.ErrLost) || errors.Is(lost, runtime.ErrClosed) {
+		return lost
+	}
+	if err := s.restart(ctx); unheard(err) {
+		return fmt.Errorf("sandbox %s: its processes may not have ended: %w", s.estate.Name, err)
+	} else if err != nil {
+		return s.lose(fmt.Sprintf("its processes can't be ended (%v), nor can it be started anew: %v", killErr, err))
+	}
+	if alone, err = s.alone(ctx); err == nil && !alone {
+		return s.lose("a container that was just started has more processes than ours")
+	}
+	return s.quiet()
+}
+
+// quiet notes that nothing runs.
+func (s *Sandbox) quiet() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirty = false
+	return nil
+}
+
+// killInside has our tool kill everything but itself and PID 1: as root, which may kill
+// everybody's processes with the capabilities that our boxes have, and as the agent's user
+// where root may not.
+func (s *Sandbox) killInside(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.rt.cfg.Kill, fmt.Errorf("not done after %v", s.rt.cfg.Kill))
+	defer cancel()
+	var errs []error
+	for _, user := range []string{"0:0", fmt.Sprintf("%d:%d", s.box.Agent.UID, s.box.Agent.GID)} {
+		code, err := s.tool(ctx, user, boxtool.Kill)
+		if err == nil && code == 0 {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("as %s it says %d", user, code)
+		}
+		errs = append(errs, err)
+		if s.box.Agent.UID == 0 || ctx.Err() != nil {
+			break
+		}
+	}
+	return fmt.Errorf("kill inside: %w", errors.Join(errs...))
+}
+
+// tool runs our tool in the container, by the side of everything else.
+func (s *Sandbox) tool(ctx context.Context, user string, args ...string) (int, error) {
+	e := s.rt.engine
+	if !s.box.Mounted { // programs inside may have changed it
+		if err := s.rt.tools.put(ctx, s.box.ID, s.box.Arch); err != nil {
+			return 0, err
+		}
+	}
+	opts := container.ExecOptions{
+		User: user, Cmd: append([]string{toolPath}, args...), WorkingDir: "/", AttachStdout: true, AttachStderr: true,
+	}
+	made, err := quick(ctx, e, "create exec of the tool", func(ctx context.Context) (container.ExecCreateResponse, error) {
+		return e.ContainerExecCreate(ctx, s.box.ID, opts)
+	})
+	if err != nil {
+		return 0, err
+	}
+	c := newCommand(e, s.box.ID, made.ID)
+	s.rt.watch.enlist(c)
+	defer s.rt.watch.delist(c)
+	if c.stream, err = e.attach(ctx, made.ID); err != nil {
+		return 0, err
+	}
+	c.serve(runtime.Command{})
+	c.follow(ctx, s.rt.watch)
+	c.finish(s.rt.cfg.OutputGrace)
+	if c.err == nil && c.info.Pid == 0 {
+		c.err = fmt.Errorf("the tool can't be started: %s", reason(strings.TrimSpace(string(c.unsaid))))
+	}
+	return c.info.ExitCode, c.err
+}
+
+// process is one of the engine's list, with ids as the engine's machine has them.
+type process struct{ pid, parent, session int }
+
+// processes lists the living ones of the container. Zombies don't count: they have ended,
+// and PID 1 reaps them.
+func (s *Sandbox) processes(ctx context.Context) ([]process, error) {
+	e := s.rt.engine
+	top, err := quick(ctx, e, "top", func(ctx context.Context) (container.TopResponse, error) {
+		return e.ContainerTop(ctx, s.box.ID, []string{"-eo", "pid,ppid,sid,stat,args"})
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []process
+	for _, row := range top.Processes {
+		if len(row) < 4 {
+			return nil, fmt.Errorf("docker: top: a row is %q: want pid, ppid, sid, stat and args", row)
+		}
+		if strings.HasPrefix(row[3], "Z") || strings.HasPrefix(row[3], "X") {
+			continue
+		}
+		var p process
+		for i, into := range []*int{&p.pid, &p.parent, &p.session} {
+			if *into, err = strconv.Atoi(row[i]); err != nil {
+				return nil, fmt.Errorf("docker: top: %w", err)
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// alone reports whether PID 1 is all that lives in the container.
+func (s *Sandbox) alone(ctx context.Context) (bool, error) {
+	state, err := s.rt.engine.state(ctx, s.box.ID)
+	if err != nil {
+		return false, err
+	}
+	list, err := s.processes(ctx)
+	if err != nil {
+		return false, err
+	}
+	return len(list) == 1 && list[0].pid == state.Pid, nil
+}
+
+// restart stops the container and starts it again, which nothing inside survives. What is
+// in its layer stays; what is in memory is put back (the disk) or lost (/dev/shm).
+func (s *Sandbox) restart(ctx context.Context) error {
+	s.setStopping(true)
+	defer s.setStopping(false)
+	e := s.rt.engine
+	disk, err := s.saveDisk(ctx)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	now := 0
+	_, err = slow(ctx, e, "stop container", just(func(ctx context.Context) error {
+		return e.ContainerStop(ctx, s.box.ID, container.StopOptions{Timeout: &now})
+	}))
+	if err != nil {
+		return err
+	}
+	if !s.box.Mounted {
+		if err := s.rt.tools.put(ctx, s.box.ID, s.box.Arch); err != nil {
+			return err
+		}
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.restarts++
+	phase := s.phase
+	s.mu.Unlock()
+	if err := s.loadDisk(ctx, disk); err != nil {
+		return err
+	}
+	return s.applyNetwork(ctx, phase)
+}
+
+func (s *Sandbox) setStopping(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = on
+}
+
+// killWait is how long is waited between looks at processes that were killed.
+const killWait = 20 * time.Millisecond
