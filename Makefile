@@ -109,6 +109,7 @@ docs: ## Check that links lead somewhere and that the commands on the pages exis
 verify: ## Check that go.mod is tidy, modules are as published, and goldens are as the code writes them
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	cd tools/s3server && $(GO) mod tidy -diff
 	$(GO) mod verify
 	@before=$$(find . -path '*/testdata/*' -type f -print0 | sort -z | xargs -0 -r sha256sum); \
 	$(MAKE) golden; \

@@ -84,16 +84,22 @@ func parseAttemptName(name string) (n int, end, ok bool) {
 // The nonce makes it safe to repeat: a call whose claim is already there, because an
 // earlier answer was lost, gets that claim. So every attempt needs a new nonce.
 func ClaimAttempt(ctx context.Context, s Store, keys Keys, claim Claim) (Claim, []Attempt, error) {
+	before, err := ListAttempts(ctx, s, keys, claim.TrialID)
+	if err != nil {
+		return Claim{}, nil, err
+	}
+	return ClaimAfter(ctx, s, keys, claim, before)
+}
+
+// ClaimAfter is [ClaimAttempt] for a caller who has listed the attempts already. A list
+// that is out of date costs another one, and nothing else.
+func ClaimAfter(ctx context.Context, s Store, keys Keys, claim Claim, before []Attempt) (Claim, []Attempt, error) {
 	if claim.Nonce == "" {
 		return Claim{}, nil, fmt.Errorf("claim of trial %s: a nonce is needed", claim.TrialID)
 	}
 	claim.SchemaVersion = cmp.Or(claim.SchemaVersion, SchemaVersion)
 	claim.At = claim.At.UTC()
 	for {
-		before, err := ListAttempts(ctx, s, keys, claim.TrialID)
-		if err != nil {
-			return Claim{}, nil, err
-		}
 		claim.Attempt = 1
 		for i, a := range before {
 			claim.Attempt = a.Claim.Attempt + 1
@@ -106,7 +112,7 @@ func ClaimAttempt(ctx context.Context, s Store, keys Keys, claim Claim) (Claim, 
 			return a.Claim, slices.Delete(before, i, i+1), nil
 		}
 		key := keys.Claim(claim.TrialID, claim.Attempt)
-		err = CreateRecord(ctx, s, key, claim)
+		err := CreateRecord(ctx, s, key, claim)
 		if err == nil {
 			return claim, before, nil
 		}
@@ -123,6 +129,9 @@ func ClaimAttempt(ctx context.Context, s Store, keys Keys, claim Claim) (Claim, 
 		}
 		if err := ctx.Err(); err != nil {
 			return Claim{}, nil, fmt.Errorf("claim of trial %s: %w", claim.TrialID, err)
+		}
+		if before, err = ListAttempts(ctx, s, keys, claim.TrialID); err != nil {
+			return Claim{}, nil, err
 		}
 	}
 }

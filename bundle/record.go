@@ -47,7 +47,11 @@ type Claim struct {
 	Worker        string    `json:"worker"`
 	Nonce         string    `json:"nonce"`
 	Fence         uint64    `json:"fence"`
-	At            time.Time `json:"at"`
+	// Alone: its worker runs no other trial until the attempt has its end. A claim that
+	// says so and has none tells of a trial that may have killed its worker; another one
+	// tells only of a worker that died.
+	Alone bool      `json:"alone,omitempty"`
+	At    time.Time `json:"at"`
 }
 
 // AttemptEnd is the record of how an attempt ended.
@@ -63,6 +67,10 @@ type AttemptEnd struct {
 	Superseded bool `json:"superseded,omitempty"`
 	// Charged attempts count towards max_attempts.
 	Charged bool `json:"charged"`
+	// LatencyS is how long the attempt took, provision to teardown, and CostUSD what its
+	// agent reported to have spent; nil: never priced.
+	LatencyS Seconds  `json:"latency_s,omitempty"`
+	CostUSD  *float64 `json:"cost_usd,omitempty"`
 	// Why says in a sentence what was decided: "retry 2 of 3 in 4s".
 	Why string    `json:"why,omitempty"`
 	At  time.Time `json:"at"`

@@ -155,7 +155,8 @@ func (l *harborLoad) input() map[string][]byte {
 		SkillsDir  string      `json:"skills_dir,omitempty"`
 	}{e.MCPServers, e.SkillsDir}, "", "  ")
 	if err != nil {
-		panic(fmt.Sprintf("manifest: %s: %v", TaskInfoFile, err)) // texts alone
+		l.c.add(Problem{Entry: "environment.mcp_servers", Text: err.Error()})
+		return nil
 	}
 	return map[string][]byte{TaskInfoFile: append(body, '\n')}
 }

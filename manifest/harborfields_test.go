@@ -227,11 +227,11 @@ func TestCanary(t *testing.T) {
 	for text, want := range map[string]string{
 		"do it":                      "do it",
 		"\n  # A heading\n\ndo it\n": "\n  # A heading\n\ndo it\n",
-		"<!-- Canary GUID 1 -->\n# b canary\n\n\ndo\n": "do\n",
-		"# harbor-canary GUID 1\n# Heading\n":          "# Heading\n",
-		"do it\n# canary\n":                            "do it\n# canary\n",
-		"<!-- canary\n-->\ndo":                         "<!-- canary\n-->\ndo",
-		"# canary":                                     "",
+		"<!-- Canary 1 -->\n# b canary\n\n\ndo\n": "do\n",
+		"# harbor-canary 1\n# Heading\n":          "# Heading\n",
+		"do it\n# canary\n":                       "do it\n# canary\n",
+		"<!-- canary\n-->\ndo":                    "<!-- canary\n-->\ndo",
+		"# canary":                                "",
 	} {
 		if got := withoutCanary(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

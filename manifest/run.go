@@ -134,8 +134,25 @@ type Retry struct {
 type Limits struct {
 	MaxInFlight        int      `yaml:"max_in_flight,omitempty"`
 	MaxStartsPerSecond float64  `yaml:"max_starts_per_second,omitempty"`
-	MaxBudgetUSD       float64  `yaml:"max_budget_usd,omitempty"`
-	Deadline           Duration `yaml:"deadline,omitempty"`
+	// MaxBudgetUSD is what agents may report to have spent in all before no trial begins
+	// any more.
+	MaxBudgetUSD float64 `yaml:"max_budget_usd,omitempty"`
+	// Deadline counts from the run's creation.
+	Deadline Duration `yaml:"deadline,omitempty"`
+	Breaker  Breaker  `yaml:"breaker,omitempty"`
+}
+
+// Breaker pauses a run of which too many attempts fail for want of infrastructure. The
+// zero value has the defaults.
+type Breaker struct {
+	// MaxInfraShare of the attempts that end within the window. Defaults to 0.5; 1 is
+	// never exceeded.
+	MaxInfraShare float64 `yaml:"max_infra_share,omitempty"`
+	// MinAttempts have to end within the window before the share says anything. Defaults
+	// to 20.
+	MinAttempts int `yaml:"min_attempts,omitempty"`
+	// Window defaults to 5m.
+	Window Duration `yaml:"window,omitempty"`
 }
 
 // Capture says what evidence is kept beyond logs.

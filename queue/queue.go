@@ -157,6 +157,10 @@ type Inspector interface {
 	// DeadLetters returns up to limit of the run's dead letters, oldest first.
 	// A limit of 0 or less means all.
 	DeadLetters(ctx context.Context, run string, limit int) ([]DeadLetter, error)
+	// Backlog returns the demand of each pool and class that has an open run, sorted by
+	// them. It is cheap enough to be asked for every few seconds, and may be off by what
+	// moves meanwhile.
+	Backlog(ctx context.Context) ([]Demand, error)
 	// Holder returns the worker whose lease of a trial has not run out, as it called
 	// itself in its [Request], and "" when there is none: nobody leased the trial, the
 	// lease ended, or the run is not open. It changes nothing. A queue that can't tell,

@@ -77,6 +77,9 @@ func (s *Store) swap(ctx context.Context, name string, old bundle.Version, body 
 	return s.putIf(ctx, opSwap, bundle.ErrChanged, body, &s3.PutObjectInput{Key: &name, IfMatch: &etag})
 }
 
+// errUnsure: the condition didn't hold, perhaps because an earlier attempt succeeded.
+var errUnsure = errors.New("an answer was lost, and others have written since")
+
 // putIf puts a small object on a condition, and returns refused where it doesn't hold.
 func (s *Store) putIf(ctx context.Context, o op, refused error, body []byte, in *s3.PutObjectInput) (bundle.Version, error) {
 	in.Bucket, in.Body, in.ContentLength, in.Metadata = s.bucket, bytes.NewReader(body), aws.Int64(int64(len(body))), newMetadata()
@@ -105,6 +108,10 @@ func (s *Store) putIf(ctx context.Context, o op, refused error, body []byte, in 
 	if v != "" && strings.HasSuffix(string(v), "/"+in.Metadata[nonceName]) {
 		return v, nil
 	}
+	if in.IfMatch != nil {
+		// Ours may have been replaced since: that nothing was changed would be a guess.
+		return "", fmt.Errorf("%w: %w", bundle.ErrUnavailable, errUnsure)
+	}
 	return "", refused
 }
 
@@ -124,15 +131,15 @@ func (s *Store) versionOf(ctx context.Context, o op, name string) (bundle.Versio
 	return version(out.ETag, out.Metadata), nil
 }
 
-// absent says whether an error means that there is no such object.
+// absent says whether an answer means that there is no such object.
 func absent(err error) bool {
 	switch codeOf(err) {
-	case "NoSuchBucket":
-		return false
-	case "NoSuchKey", "NotFound", "ObjectParentIsFile":
+	case "NoSuchKey", "NoSuchVersion", "ObjectParentIsFile":
 		return true
+	case "NotFound": // an answer without a body, as to HEAD
+		return statusOf(err) == http.StatusNotFound
 	}
-	return statusOf(err) == http.StatusNotFound
+	return false
 }
 
 // canSwap finds out, once, whether the service compares tags at all: one that ignores the
@@ -154,7 +161,7 @@ func (s *Store) canSwap(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return fmt.Errorf("%w: %s ignores If-Match and would replace what others have written", errors.ErrUnsupported, s.at())
-	case !errors.Is(err, bundle.ErrChanged):
+	case !errors.Is(err, bundle.ErrChanged) && !errors.Is(err, errUnsure):
 		return err
 	}
 	s.swaps = true

@@ -42,6 +42,9 @@ func (s *Store) haveCredentials(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
+	if c, ok := errors.AsType[*credentialsError](err); ok {
+		err = c.err
+	}
 	return fmt.Errorf("%w: no AWS credentials could be had; %s: %w", bundle.ErrDenied, credentialsHint, err)
 }
 

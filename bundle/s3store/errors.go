@@ -85,7 +85,7 @@ func (s *Store) explainAnswer(o op, status int, err error) error {
 	switch code {
 	case "NoSuchBucket":
 		return fmt.Errorf("there is no bucket %q at %s: make it, or write create_bucket=true in the store's URL: %w", *s.bucket, s.at(), said)
-	case "InvalidAccessKeyId":
+	case "InvalidAccessKeyId", "XAdminUserNotFound":
 		return class(bundle.ErrDenied, "%s doesn't know the access key: are AWS_ACCESS_KEY_ID or the profile meant for it?", s.at())
 	case "SignatureDoesNotMatch":
 		return class(bundle.ErrDenied, "the secret key is not that of the access key: look at AWS_SECRET_ACCESS_KEY or the profile")
@@ -110,7 +110,8 @@ func (s *Store) explainAnswer(o op, status int, err error) error {
 		return class(bundle.ErrDenied, "%s allows no %s", s.at(), o.name)
 	case status == http.StatusInsufficientStorage:
 		return class(bundle.ErrNoSpace, "bucket %q can hold no more", *s.bucket)
-	case status/100 == 5, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, again(err).Bool():
+	case status/100 == 5, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout,
+		code == "RequestTimeout", again(err).Bool():
 		return class(bundle.ErrUnavailable, "%s can't now", s.at())
 	}
 	return said

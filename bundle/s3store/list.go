@@ -106,6 +106,9 @@ func (s *Store) dirs(ctx context.Context, prefix, begun string, yield func(strin
 				continue
 			}
 			if strings.HasSuffix(spelled, "+") {
+				if !strings.HasSuffix(spell(name+"x"), "+/x") {
+					continue // not where a long name is cut
+				}
 				if more, err := s.dirs(ctx, prefix+spelled+"/", name, yield); err != nil || !more {
 					return more, err
 				}

@@ -3,9 +3,14 @@
 package s3store_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"go.uber.org/goleak"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -70,3 +75,43 @@ func (l lab) faulty() string { return l.server.URL(l.prefix, l.proxy.URL) }
 
 // direct is the URL of the same store without it.
 func (l lab) direct() string { return l.server.URL(l.prefix, "") }
+
+// ignore makes the service blind to headers, as one that doesn't know conditions is. They
+// are signed, so the request is signed anew.
+func ignore(server testenv.S3Server, headers ...string) testenv.HTTPAction {
+	return func(p *testenv.FaultProxy, w http.ResponseWriter, r *http.Request) {
+		for _, h := range headers {
+			r.Header.Del(h)
+		}
+		cfg, err := config.LoadDefaultConfig(r.Context(), config.WithRegion(server.Region))
+		if err == nil {
+			err = sign(r, cfg)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusTeapot)
+			return
+		}
+		p.Forward(w, r)
+	}
+}
+
+func sign(r *http.Request, cfg aws.Config) error {
+	credentials, err := cfg.Credentials.Retrieve(r.Context())
+	if err != nil {
+		return err
+	}
+	// Only what S3 wants to be signed: the others may change on their way.
+	bare := r.Clone(r.Context())
+	bare.URL.Scheme, bare.URL.Host = "http", r.Host
+	bare.Header = http.Header{}
+	for name, values := range r.Header {
+		if strings.HasPrefix(name, "X-Amz-") {
+			bare.Header[name] = values
+		}
+	}
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
+	err = signer.SignHTTP(r.Context(), credentials, bare, r.Header.Get("X-Amz-Content-Sha256"), "s3", cfg.Region, time.Now())
+	r.Header.Set("Authorization", bare.Header.Get("Authorization"))
+	r.Header.Set("X-Amz-Date", bare.Header.Get("X-Amz-Date"))
+	return err
+}

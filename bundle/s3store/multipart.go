@@ -135,7 +135,7 @@ func (u *upload) complete(ctx context.Context) error {
 		return err
 	})
 	// An answer may have been lost: then the upload is gone, and the object there.
-	if r.unsure && absent(err) {
+	if r.unsure && codeOf(err) == "NoSuchUpload" {
 		v, headErr := u.s.versionOf(ctx, opPut, u.name)
 		if headErr == nil && strings.HasSuffix(string(v), "/"+u.metadata[nonceName]) {
 			return nil

@@ -33,7 +33,6 @@ var conflicts = map[string]struct{}{"ConditionalRequestConflict": {}, "Operation
 var moreThrottles = map[string]struct{}{"SlowDownRead": {}, "SlowDownWrite": {}, "TooManyRequests": {}, "RequestTimeTooLong": {}}
 
 func newRetryer(attempts int) aws.RetryerV2 {
-	throttled := retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
 		o.RateLimiter = ratelimit.NewTokenRateLimit(retryTokens)
@@ -41,13 +40,20 @@ func newRetryer(attempts int) aws.RetryerV2 {
 		o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(again)}, o.Retryables...)
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
 			first := firstPause
-			if throttled.IsErrorThrottle(err) == aws.TrueTernary || statusOf(err) == http.StatusTooManyRequests {
+			if throttled(err) {
 				first = throttlePause
 			}
 			longest := min(first<<min(attempt-1, 10), longestPause)
 			return longest/2 + rand.N(longest/2+1), nil
 		})
 	})
+}
+
+// throttled says whether the service asked for patience, and did nothing else.
+func throttled(err error) bool {
+	_, known := retry.DefaultThrottleErrorCodes[codeOf(err)]
+	_, more := moreThrottles[codeOf(err)]
+	return known || more || statusOf(err) == http.StatusTooManyRequests
 }
 
 // again knows what the SDK's own rules don't.
@@ -61,7 +67,7 @@ func again(err error) aws.Ternary {
 	if _, ok := conflicts[codeOf(err)]; ok {
 		return aws.TrueTernary
 	}
-	if _, ok := moreThrottles[codeOf(err)]; ok {
+	if throttled(err) {
 		return aws.TrueTernary
 	}
 	// An answer that was cut in the middle of its XML.
@@ -82,7 +88,7 @@ type watched struct {
 }
 
 func (w *watched) IsErrorRetryable(err error) bool {
-	if status := statusOf(err); status == 0 || status/100 != 4 {
+	if status := statusOf(err); status/100 != 4 && !throttled(err) {
 		w.unsure = true
 	}
 	return w.RetryerV2.IsErrorRetryable(err)

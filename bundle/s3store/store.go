@@ -62,6 +62,9 @@ func (s *Store) look(ctx context.Context) error {
 		}
 		err = s.listOne(ctx)
 	}
+	if code := codeOf(err); statusOf(err) == http.StatusNotFound && (code == "" || code == "NotFound") {
+		return fmt.Errorf("what answers at %s doesn't speak S3: look at the endpoint: %w", s.at(), answer(http.StatusNotFound, err))
+	}
 	return s.explain(ctx, opList, err)
 }
 
@@ -73,7 +76,7 @@ func (s *Store) listOne(ctx context.Context) error {
 }
 
 // URL implements [bundle.Store].
-func (s *Store) URL() string { return s.opts.url() }
+func (s *Store) URL() string { return s.opts.URL() }
 
 // Close implements [bundle.Store]: it gives idle connections back.
 func (s *Store) Close() error {

@@ -90,9 +90,8 @@ func secretive(name string) bool {
 	return false
 }
 
-// url is the store's name for people and records: what is needed to find it, and no
-// more.
-func (o Options) url() string {
+// URL is the store's name for people and records: what is needed to find it, and no more.
+func (o Options) URL() string {
 	q := url.Values{}
 	for name, value := range map[string]string{"endpoint": o.Endpoint, "region": o.Region} {
 		if value != "" {

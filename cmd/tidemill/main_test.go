@@ -4,13 +4,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
@@ -42,14 +45,15 @@ func (c checked) Run() int {
 	return code
 }
 
-// natsd is a NATS server with JetStream: natsd DIR URLFILE. It writes where it listens
-// and ends with the first signal.
+// natsd is a NATS server: natsd DIR URLFILE has JetStream, and natsd DIR URLFILE CONFIG
+// what its own configuration file says. It writes where it listens and ends with the first
+// signal.
 func natsd() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	srv, err := embedded.Start(context.Background(), embedded.Config{Dir: os.Args[1], Listen: "127.0.0.1:0"})
+	url, shutdown, err := startNATS()
 	if err == nil {
-		err = os.WriteFile(os.Args[2]+".new", []byte(srv.ClientURL()), 0o600)
+		err = os.WriteFile(os.Args[2]+".new", []byte(url), 0o600)
 	}
 	if err == nil {
 		err = os.Rename(os.Args[2]+".new", os.Args[2]) // whoever sees the file sees all of it
@@ -59,5 +63,30 @@ func natsd() {
 		os.Exit(1)
 	}
 	<-signals
-	srv.Shutdown()
+	shutdown()
+}
+
+func startNATS() (url string, shutdown func(), err error) {
+	if len(os.Args) < 4 {
+		srv, err := embedded.Start(context.Background(), embedded.Config{Dir: os.Args[1], Listen: "127.0.0.1:0"})
+		if err != nil {
+			return "", nil, err
+		}
+		return srv.ClientURL(), srv.Shutdown, nil
+	}
+	opts, err := server.ProcessConfigFile(os.Args[3])
+	if err != nil {
+		return "", nil, err
+	}
+	opts.NoSigs, opts.NoLog, opts.StoreDir, opts.Host, opts.Port = true, true, os.Args[1], "127.0.0.1", -1
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return "", nil, err
+	}
+	go srv.Start()
+	if !srv.ReadyForConnections(time.Minute) {
+		return "", nil, errors.New("not up after a minute")
+	}
+	// Who connects says who they are.
+	return "nats://" + srv.Addr().String(), func() { srv.Shutdown(); srv.WaitForShutdown() }, nil
 }

@@ -7,11 +7,18 @@ import (
 
 	"github.com/tidemill/tidemill/cmd/internal/aggregatecmd"
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/cancelcmd"
 	"github.com/tidemill/tidemill/cmd/internal/completion"
 	"github.com/tidemill/tidemill/cmd/internal/debugcmd"
 	"github.com/tidemill/tidemill/cmd/internal/execcmd"
+	"github.com/tidemill/tidemill/cmd/internal/gccmd"
+	"github.com/tidemill/tidemill/cmd/internal/limitscmd"
 	"github.com/tidemill/tidemill/cmd/internal/logscmd"
 	"github.com/tidemill/tidemill/cmd/internal/lscmd"
+	"github.com/tidemill/tidemill/cmd/internal/pausecmd"
+	"github.com/tidemill/tidemill/cmd/internal/prioritycmd"
+	"github.com/tidemill/tidemill/cmd/internal/resumecmd"
+	"github.com/tidemill/tidemill/cmd/internal/retrycmd"
 	"github.com/tidemill/tidemill/cmd/internal/runcmd"
 	"github.com/tidemill/tidemill/cmd/internal/showcmd"
 	"github.com/tidemill/tidemill/cmd/internal/statuscmd"
@@ -38,11 +45,18 @@ workers run them, and aggregate builds the report.`)
 		workercmd.Command("worker", log),
 		aggregatecmd.Command("aggregate", log),
 		statuscmd.Command(),
+		pausecmd.Command(),
+		resumecmd.Command(),
+		cancelcmd.Command(),
+		retrycmd.Command(),
+		prioritycmd.Command(),
+		limitscmd.Command(),
 		lscmd.Command(),
 		showcmd.Command(),
 		logscmd.Command(),
 		debugcmd.Command(log),
 		execcmd.Command(),
+		gccmd.Command(),
 		validatecmd.Command(),
 		completion.Command(),
 		version.Command(),

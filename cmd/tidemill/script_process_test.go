@@ -89,7 +89,10 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 // environ is the script's environment, as far as the programs need it.
 func environ(ts *testscript.TestScript) []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "TIDEMILL_QUEUE", "TIDEMILL_STORE", "SOME_KEY"} {
+	for _, name := range []string{
+		"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "TIDEMILL_QUEUE", "TIDEMILL_STORE", "SOME_KEY",
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED",
+	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

@@ -27,6 +27,8 @@ import (
 //	finish NAME CODE         wait for its end; stdout and stderr are its output
 //	await-file FILE          wait until a file is there
 //	setenv-from VAR FILE     set a variable to what a file holds
+//	s3                       start an S3 service and set TIDEMILL_STORE to a store in it
+//	probe NAME PATH CODE PATTERN    ask a worker that was started with --listen and --log-level info
 //	json FILE PATH VALUE     compare a value in a JSON file; PATH is a.b.0
 //	empty-handed DIR         a data directory holds no sandbox, queue or temporary file
 //	nothing-left DIR         the same, and no process of the script runs
@@ -57,6 +59,8 @@ func TestScript(t *testing.T) {
 			"finish":       finish,
 			"await-file":   awaitFile,
 			"setenv-from":  setenvFrom,
+			"probe":        probe,
+			"s3":           startS3,
 			"json":         jsonValue,
 			"empty-handed": emptyHanded,
 			"nothing-left": nothingLeft,

@@ -21,22 +21,34 @@ func Epochs(ctx context.Context, store bundle.Store, run string) (bundle.Epochs,
 // CountDone counts the trials of a run whose current epoch has its commit. It lists keys
 // and reads no commit.
 func CountDone(ctx context.Context, store bundle.Store, run string) (int, error) {
+	n, _, err := LookAt(ctx, store, run)
+	return n, err
+}
+
+// LookAt is [CountDone], and what the decisions about the run come to.
+func LookAt(ctx context.Context, store bundle.Store, run string) (done int, s bundle.ControlState, err error) {
 	// The epochs first: a commit may come meanwhile, an epoch only after the commit of the
 	// one before.
-	epochs, err := Epochs(ctx, store, run)
+	records, err := bundle.ReadControl(ctx, store, bundle.Keys{Run: run})
 	if err != nil {
-		return 0, err
+		return 0, s, err
 	}
-	n := 0
+	epochs, err := bundle.CurrentEpochs(records)
+	if err != nil {
+		return 0, s, err
+	}
+	if s, err = bundle.FoldControl(records); err != nil {
+		return 0, s, err
+	}
 	for info, err := range store.List(ctx, bundle.Keys{Run: run}.Commits()) {
 		if err != nil {
-			return 0, err
+			return 0, s, err
 		}
 		if trial, epoch, ok := bundle.ParseCommitKey(info.Key); ok && epoch == epochs.Of(trial) {
-			n++
+			done++
 		}
 	}
-	return n, nil
+	return done, s, nil
 }
 
 // AgentsCommit returns the commit of the attempt in which the agent ran: the one that is

@@ -18,7 +18,7 @@ func Needs(rec manifest.RunRecord) []string {
 	return needs
 }
 
-// QueueRun is the run as the queue sees it.
+// QueueRun is the run as the queue sees it before anything was decided about it; see [Steer].
 func QueueRun(rec manifest.RunRecord) (queue.Run, error) {
 	class, err := queue.NewClass(Needs(rec)...)
 	if err != nil {

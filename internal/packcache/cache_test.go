@@ -45,7 +45,7 @@ func pack(t *testing.T, store bundle.Store) string {
 
 func open(t *testing.T, store bundle.Store, dir string) *packcache.Cache {
 	t.Helper()
-	c, err := packcache.New(store, dir)
+	c, err := packcache.New(store, dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,12 +76,12 @@ func TestFetchedOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 30 {
 		wg.Go(func() {
-			dir, err := c.Dir(t.Context(), sha)
+			dir, err := c.Use(t.Context(), sha)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			hello(t, dir)
+			hello(t, dir.Dir)
 		})
 	}
 	wg.Wait()
@@ -89,7 +89,7 @@ func TestFetchedOnce(t *testing.T) {
 		t.Errorf("%d gets", n)
 	}
 	// The next process finds it on the disk.
-	if _, err := open(t, store, root).Dir(t.Context(), sha); err != nil || store.Calls(bundletest.OpGet) != 1 {
+	if _, err := open(t, store, root).Use(t.Context(), sha); err != nil || store.Calls(bundletest.OpGet) != 1 {
 		t.Errorf("%v, %d gets", err, store.Calls(bundletest.OpGet))
 	}
 }
@@ -107,7 +107,7 @@ func TestWrongDigestLeavesNothing(t *testing.T) {
 	}
 	c := open(t, store, root)
 	for range 2 {
-		_, err = c.Dir(t.Context(), other)
+		_, err = c.Use(t.Context(), other)
 		if bad, ok := errors.AsType[*manifest.DigestError](err); !ok || bad.Got != sha || bad.Want != other {
 			t.Errorf("got %v", err)
 		}
@@ -118,11 +118,11 @@ func TestWrongDigestLeavesNothing(t *testing.T) {
 func TestNames(t *testing.T) {
 	c := open(t, memstore.New(), t.TempDir())
 	for _, name := range []string{"", "..", "abc", strings.Repeat("../", 22)[:64], strings.Repeat("AB", 32)} {
-		if _, err := c.Dir(t.Context(), name); err == nil || !strings.Contains(err.Error(), "hex") {
+		if _, err := c.Use(t.Context(), name); err == nil || !strings.Contains(err.Error(), "hex") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := c.Dir(t.Context(), strings.Repeat("ab", 32)); !errors.Is(err, bundle.ErrNotFound) {
+	if _, err := c.Use(t.Context(), strings.Repeat("ab", 32)); !errors.Is(err, bundle.ErrNotFound) {
 		t.Errorf("an unknown one: %v", err)
 	}
 }
@@ -137,15 +137,15 @@ func TestStoreFails(t *testing.T) {
 			sha := pack(t, store)
 			store.Inject(bundletest.Fault{Op: bundletest.OpGet, Times: 1, Do: do})
 			c := open(t, store, root)
-			if _, err := c.Dir(t.Context(), sha); !errors.Is(err, bundle.ErrUnavailable) {
+			if _, err := c.Use(t.Context(), sha); !errors.Is(err, bundle.ErrUnavailable) {
 				t.Errorf("got %v", err)
 			}
 			empty(t, root)
-			dir, err := c.Dir(t.Context(), sha)
+			dir, err := c.Use(t.Context(), sha)
 			if err != nil {
 				t.Fatal(err)
 			}
-			hello(t, dir)
+			hello(t, dir.Dir)
 		})
 	}
 }
@@ -154,7 +154,7 @@ func TestCancelledWaiterDoesNotEndTheFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &gate{Faulty: bundletest.NewFaulty(memstore.New()), open: make(chan struct{})}
 		sha := pack(t, store)
-		c, err := packcache.New(store, t.TempDir())
+		c, err := packcache.New(store, t.TempDir(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,18 +162,18 @@ func TestCancelledWaiterDoesNotEndTheFetch(t *testing.T) {
 		impatient, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := c.Dir(impatient, sha); !errors.Is(err, context.Canceled) {
+			if _, err := c.Use(impatient, sha); !errors.Is(err, context.Canceled) {
 				t.Errorf("the first got %v", err)
 			}
 		})
 		synctest.Wait()
 		wg.Go(func() {
-			dir, err := c.Dir(t.Context(), sha)
+			dir, err := c.Use(t.Context(), sha)
 			if err != nil {
 				t.Errorf("the second got %v", err)
 				return
 			}
-			hello(t, dir)
+			hello(t, dir.Dir)
 		})
 		synctest.Wait()
 		cancel()
@@ -192,13 +192,13 @@ func TestCloseEndsFetches(t *testing.T) {
 		store := bundletest.NewFaulty(memstore.New())
 		sha, root := pack(t, store), t.TempDir()
 		store.Inject(bundletest.Fault{Op: bundletest.OpGet, Do: bundletest.Stall()})
-		c, err := packcache.New(store, root)
+		c, err := packcache.New(store, root, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := c.Dir(t.Context(), sha); err == nil {
+			if _, err := c.Use(t.Context(), sha); err == nil {
 				t.Error("got it")
 			}
 		})
@@ -217,7 +217,7 @@ func TestNewRemovesWhatACrashLeft(t *testing.T) {
 	}
 	c := open(t, store, root)
 	empty(t, root)
-	if _, err := c.Dir(t.Context(), sha); err != nil {
+	if _, err := c.Use(t.Context(), sha); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // FindUnfinished returns the newest run of the store that has the same plan and not all
-// commits of its trials' current epochs, or nil; those of except are passed over. It is
+// commits of its trials' current epochs, or nil; those of except, and those that were
+// cancelled or stopped, are passed over. It is
 // what lets a command that was interrupted go on when it is simply given again.
 func FindUnfinished(ctx context.Context, store bundle.Store, digest string, except []string) (*manifest.RunRecord, error) {
 	same, err := sameDigest(ctx, store, digest, except)
@@ -24,11 +25,11 @@ func FindUnfinished(ctx context.Context, store bundle.Store, digest string, exce
 		return nil, err
 	}
 	for _, c := range same {
-		done, err := dispatch.CountDone(ctx, store, c.id)
+		done, now, err := dispatch.LookAt(ctx, store, c.id)
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", c.id, err)
 		}
-		if done >= c.trials {
+		if done >= c.trials || now.Ended != nil {
 			continue
 		}
 		rec, err := dispatch.LoadRun(ctx, store, c.id)

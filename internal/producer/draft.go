@@ -38,9 +38,6 @@ type Draft struct {
 // a directory for the archives; "" is the system's. checks are asked about the selected
 // tasks: each of a pack whose tasks differ in what they need, and one of any other pack.
 func NewDraft(ctx context.Context, run *manifest.Run, opts manifest.LoadOptions, tmp string, checks ...TaskCheck) (_ *Draft, err error) {
-	if err := unsupported(run); err != nil {
-		return nil, err
-	}
 	d := &Draft{seen: newSeenTasks(run, checks), Run: run, archives: map[string]string{}, opts: run.PackOptions(opts)}
 	if d.tmp, err = os.MkdirTemp(tmp, "tidemill-draft-*"); err != nil {
 		return nil, fmt.Errorf("draft: %w", err)

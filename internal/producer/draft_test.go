@@ -67,9 +67,6 @@ func TestDraftRefuses(t *testing.T) {
 				`run.yaml: select.exclude[1]: no task has the id "rot31"; did you mean rot13?`,
 			},
 		},
-		{name: "budget", extra: "limits: {max_budget_usd: 5}\n", want: []string{"limits.max_budget_usd", "not supported"}},
-		{name: "deadline", extra: "limits: {deadline: 1h}\n", want: []string{"limits.deadline", "not supported"}},
-		{name: "storage", extra: "storage: {artifacts: {type: local, path: x}}\n", want: []string{"storage.artifacts", "not supported"}},
 		{
 			name: "oracle without a solution", want: []string{"oracle", "pack"},
 			setup: func(l *lab) {
@@ -111,13 +108,6 @@ func TestDraftRefuses(t *testing.T) {
 				t.Error("something was written")
 			}
 		})
-	}
-}
-
-func TestUnsupportedIsAnError(t *testing.T) {
-	l := newLab(t, "a")
-	if _, err := l.tryDraft("limits: {deadline: 1h}\n"); !errors.Is(err, producer.ErrUnsupported) {
-		t.Errorf("got %v", err)
 	}
 }
 

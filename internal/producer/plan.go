@@ -27,6 +27,7 @@ type submission struct {
 	// an earlier submission; a job that is still live is skipped whatever its number.
 	release int
 	epochs  bundle.Epochs // of trials that were put back
+	done    doneTrials    // where they were listed before; nil where each is looked up
 }
 
 func (p *Producer) newSubmission(ctx context.Context, d *Draft, sub *Submission) (*submission, error) {
@@ -74,6 +75,9 @@ func (s *submission) plan(ctx context.Context) error {
 	}
 	if err := <-read; failed == nil {
 		failed = err
+	}
+	if _, refused := errors.AsType[*RefusedError](failed); refused {
+		return failed // it names the run
 	}
 	if failed != nil {
 		return fmt.Errorf("run %s: %w", s.sub.Record.RunID, failed)
@@ -156,7 +160,11 @@ func (s *submission) store(ctx context.Context, part int, body []byte, rows []bu
 func (s *submission) enqueue(ctx context.Context, part int, rows []bundle.PlanRow) error {
 	run := s.sub.Record.RunID
 	done := make([]bool, len(rows))
-	if s.sub.Continued {
+	if s.done != nil {
+		for i, row := range rows {
+			done[i] = s.done.has(row.TrialID)
+		}
+	} else if s.sub.Continued {
 		if err := s.findDone(ctx, rows, done); err != nil {
 			return err
 		}
@@ -183,7 +191,7 @@ func (s *submission) enqueue(ctx context.Context, part int, rows []bundle.PlanRo
 	s.sub.Enqueued += got.Stored
 	s.Log.Debug().Str("run_id", run).Int("part", part).
 		Int("stored", got.Stored).Int("skipped", got.Skipped).Msg("plan part enqueued")
-	return nil
+	return s.stillOpen(ctx)
 }
 
 // commitLookups is how many commits are looked up at once.

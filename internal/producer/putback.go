@@ -85,6 +85,9 @@ func (p *Producer) PutBack(ctx context.Context, rec manifest.RunRecord, o PutBac
 		if w.OnDecided != nil {
 			w.OnDecided(*re)
 		}
+		if p.Queue == nil {
+			return re, nil
+		}
 		err = p.openRun(ctx, rec)
 	}
 	if err == nil {
@@ -127,6 +130,13 @@ func (w *puttingBack) decide(ctx context.Context) (*Reopened, error) {
 	if w.epochs, err = bundle.CurrentEpochs(w.records); err != nil {
 		return nil, err
 	}
+	now, err := bundle.FoldControl(w.records)
+	if err != nil {
+		return nil, err
+	}
+	if now.Ended != nil {
+		return nil, Ended(w.rec.RunID, now.Ended)
+	}
 	for i := len(w.records) - 1; i >= 0; i-- {
 		c := w.records[i]
 		if !dispatch.SameSelection(c, w.Kind, w.Select.words()) || !dispatch.SamePacks(c, w.Packs) {
@@ -153,7 +163,7 @@ func (w *puttingBack) decide(ctx context.Context) (*Reopened, error) {
 	}
 	c, err := bundle.AppendControl(ctx, w.Store, w.keys, func(before []bundle.Control) (bundle.Control, error) {
 		for _, c := range before[len(w.records):] {
-			if len(c.Epochs) > 0 {
+			if len(c.Epochs) > 0 || c.Kind == bundle.ControlCancel || c.Kind == bundle.ControlStop {
 				return bundle.Control{}, errDecided
 			}
 		}
@@ -248,7 +258,7 @@ func (w *puttingBack) consider(ctx context.Context, row bundle.PlanRow) error {
 		w.leave("not done yet")
 		return nil
 	}
-	if !w.Select.Which.matches(shown) {
+	if !w.Select.Which.matches(shown) || !w.Select.ofClass(shown) {
 		return nil
 	}
 	if w.LeaveOut != nil {

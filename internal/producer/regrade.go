@@ -41,7 +41,7 @@ func (p *Producer) Regrade(ctx context.Context, rec manifest.RunRecord, o Regrad
 		return nil, fmt.Errorf("regrade: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	cache, err := packcache.New(p.Store, filepath.Join(tmp, "packs"))
+	cache, err := packcache.New(p.Store, filepath.Join(tmp, "packs"), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +128,11 @@ func (g *graders) open(ctx context.Context, gr *grader) error {
 	if gr.before != nil {
 		return nil
 	}
-	dir, err := g.cache.Dir(ctx, gr.was)
+	held, err := g.cache.Use(ctx, gr.was) // as long as the cache is there
 	if err != nil {
 		return err
 	}
-	before, err := manifest.OpenPack(dir, manifest.LoadOptions{})
+	before, err := manifest.OpenPack(held.Dir, manifest.LoadOptions{})
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (g *graders) open(ctx context.Context, gr *grader) error {
 		return err
 	}
 	defer f.Close()
-	dir = filepath.Join(g.tmp, "corrected-"+gr.sum)
+	dir := filepath.Join(g.tmp, "corrected-"+gr.sum)
 	if err := manifest.Unpack(ctx, f, gr.sum, dir); err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type Selection struct {
 	// Trials are trial ids, or as much of their beginnings as tells them apart.
 	Trials []string
 	Which  Which
+	// Classes are failure classes of the outcome that is shown.
+	Classes []string
 }
 
 // words are the selection as it is recorded: the same for the same one.
@@ -50,11 +52,18 @@ func (s Selection) words() []string {
 	for _, t := range s.Trials {
 		words = append(words, "trial="+t)
 	}
+	for _, c := range s.Classes {
+		words = append(words, "class="+c)
+	}
 	if s.Which != Any {
 		words = append(words, "which="+string(s.Which))
 	}
 	slices.Sort(words)
 	return slices.Compact(words)
+}
+
+func (s Selection) ofClass(c *bundle.Commit) bool {
+	return len(s.Classes) == 0 || slices.Contains(s.Classes, string(c.Outcome.FailureClass))
 }
 
 // leastTrial is how much of a trial's id has to be given.

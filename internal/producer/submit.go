@@ -3,7 +3,6 @@
 package producer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +35,9 @@ type Producer struct {
 	Pool string
 	// OnProgress is told after each part of the plan; may be nil.
 	OnProgress func(Progress)
+	// OnReopened is told how many trials of a run a retry opens anew, before they are
+	// enqueued; may be nil.
+	OnReopened func(run string, trials int)
 }
 
 // Progress of a submission, in trials.
@@ -56,6 +58,9 @@ type Options struct {
 	New bool
 	// Group ties the runs of a matrix together.
 	Group string
+	// NotPaused refuses a run that is paused, with a [PausedError]. Else its trials wait in
+	// the queue until it is resumed.
+	NotPaused bool
 }
 
 // Submission is a run in the store, with its open trials enqueued.
@@ -84,6 +89,14 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("run id %s was just taken by another run; give the command again", e.RunID)
 }
 
+// PausedError says that a run is paused, by which decision.
+type PausedError struct {
+	RunID   string
+	Control bundle.Control
+}
+
+func (e *PausedError) Error() string { return fmt.Sprintf("run %s %s", e.RunID, Told(&e.Control)) }
+
 // ErrTasksChanged: the tasks are not what they were when the run was drafted.
 var ErrTasksChanged = errors.New("the tasks changed while the run was being submitted; try again")
 
@@ -94,6 +107,18 @@ func (p *Producer) Submit(ctx context.Context, d *Draft, o Options) (*Submission
 	var err error
 	if sub.Record, sub.Continued, err = p.claim(ctx, d, o); err != nil {
 		return nil, err
+	}
+	if sub.Continued {
+		now, err := dispatch.Control(ctx, p.Store, sub.Record.RunID)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", sub.Record.RunID, err)
+		}
+		if now.Ended != nil {
+			return nil, Ended(sub.Record.RunID, now.Ended)
+		}
+		if now.Paused != nil && o.NotPaused {
+			return nil, &PausedError{RunID: sub.Record.RunID, Control: *now.Paused}
+		}
 	}
 	if err := p.storeArchives(ctx, d); err != nil {
 		return nil, err
@@ -111,15 +136,15 @@ func (p *Producer) Submit(ctx context.Context, d *Draft, o Options) (*Submission
 	return sub, nil
 }
 
-// openRun makes a run known to the queue.
+// openRun makes a run known to the queue, as it was decided about it. A run that was ended
+// is a [RefusedError].
 func (p *Producer) openRun(ctx context.Context, rec manifest.RunRecord) error {
-	run, err := dispatch.QueueRun(rec)
+	now, err := dispatch.Control(ctx, p.Store, rec.RunID)
 	if err != nil {
-		return err
+		return fmt.Errorf("run %s: %w", rec.RunID, err)
 	}
-	run.Pool = cmp.Or(p.Pool, run.Pool)
-	if err := p.Queue.OpenRun(ctx, run); err != nil {
-		return fmt.Errorf("open run %s: %w", rec.RunID, err)
+	if now.Ended != nil {
+		return Ended(rec.RunID, now.Ended)
 	}
-	return nil
+	return p.open(ctx, rec, now)
 }

@@ -43,7 +43,7 @@ type Config struct {
 	Sources []Source
 	// Leases is asked where more than one makes such things; nil is nobody.
 	Leases Leases
-	// MinAge is how old a thing must be to go. Defaults to 1 min.
+	// MinAge is how old a thing must be to go; negative is any age. Defaults to 1 min.
 	MinAge time.Duration
 	// Interval between two sweeps; each is up to a fifth longer or shorter, so that a fleet
 	// doesn't sweep as one. Defaults to 5 min.
@@ -86,7 +86,7 @@ func (c Config) Validate() error {
 	if c.Store == "" {
 		errs = append(errs, errors.New("sweep: the store's uuid is needed"))
 	}
-	for name, d := range map[string]time.Duration{"min age": c.MinAge, "interval": c.Interval, "time": c.Time} {
+	for name, d := range map[string]time.Duration{"interval": c.Interval, "time": c.Time} {
 		if d <= 0 {
 			errs = append(errs, fmt.Errorf("sweep: %s %s: want more than 0", name, d))
 		}

@@ -132,9 +132,9 @@ func (s *Sweeper) survey(ctx context.Context, aloneAge time.Duration) (items []I
 			errs = append(errs, fmt.Errorf("%s: %w", src.Name, err))
 		}
 		for _, r := range list {
-			f := Facts{Store: s.Store, Now: s.Clock.Now(), MinAge: s.MinAge, Alone: src.Alone}
+			f := Facts{Store: s.Store, Now: s.Clock.Now(), MinAge: max(0, s.MinAge), Alone: src.Alone}
 			if src.Alone {
-				f.MinAge = aloneAge
+				f.MinAge = max(0, aloneAge)
 			}
 			v := Decide(r, f)
 			if v.Ask {

@@ -104,21 +104,17 @@ func Delay(d time.Duration) HTTPAction {
 	}
 }
 
-// Ignore makes the service blind to headers of the request, as one that doesn't know
-// conditions is. The headers must not be signed.
-func Ignore(headers ...string) HTTPAction {
-	return func(p *FaultProxy, w http.ResponseWriter, r *http.Request) {
-		for _, h := range headers {
-			r.Header.Del(h)
-		}
-		p.forward.ServeHTTP(w, r)
-	}
-}
+// Forward lets a request through, for actions that tests make themselves.
+func (p *FaultProxy) Forward(w http.ResponseWriter, r *http.Request) { p.forward.ServeHTTP(w, r) }
+
+// Client returns one whose connections the test's end closes, for requests past the proxy.
+func (p *FaultProxy) Client() *http.Client { return &http.Client{Transport: p.transport} }
 
 // FaultProxy stands before a service and misbehaves on request.
 type FaultProxy struct {
-	URL     string
-	forward *httputil.ReverseProxy
+	URL       string
+	forward   *httputil.ReverseProxy
+	transport *http.Transport
 
 	mu     sync.Mutex
 	faults []*httpInjected
@@ -138,7 +134,7 @@ func NewFaultProxy(t testing.TB, target string) *FaultProxy {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	p := &FaultProxy{forward: &httputil.ReverseProxy{
+	p := &FaultProxy{transport: transport, forward: &httputil.ReverseProxy{
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host

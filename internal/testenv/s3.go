@@ -4,6 +4,7 @@ package testenv
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,11 +36,22 @@ type S3Server struct {
 	SecretKey string `json:"secret_key"`
 }
 
-// S3 returns a service that speaks S3: the one that TIDEMILL_TEST_S3_ENDPOINT names, or one
-// that lives until the test ends and is built from tools/s3server. It sets the test's
-// environment to its credentials, and hides what the AWS tools' files have. A test that
-// can't have one skips, or fails with CI=true.
+// S3 returns a service as [StartS3] does, and sets the test's environment to its
+// credentials.
 func S3(t testing.TB) S3Server {
+	t.Helper()
+	s := StartS3(t)
+	for _, pair := range s.Env() {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+	return s
+}
+
+// StartS3 returns a service that speaks S3: the one that TIDEMILL_TEST_S3_ENDPOINT names,
+// or one that lives until the test ends and is built from tools/s3server. A test that
+// can't have one skips, or fails with CI=true.
+func StartS3(t testing.TB) S3Server {
 	t.Helper()
 	if endpoint := os.Getenv(S3EndpointVariable); endpoint != "" {
 		s := S3Server{Endpoint: endpoint, Bucket: os.Getenv(S3BucketVariable), Region: os.Getenv(S3RegionVariable)}
@@ -47,19 +60,14 @@ func S3(t testing.TB) S3Server {
 		}
 		return s
 	}
-	s := startS3(t, buildS3(t))
-	for _, pair := range s.Env() {
-		name, value, _ := strings.Cut(pair, "=")
-		t.Setenv(name, value)
-	}
-	return s
+	return startS3(t, buildS3(t))
 }
 
 // Env is the environment in which programs have the service's credentials and no others,
-// as NAME=value. It is empty where the test was given a service.
+// as NAME=value: nothing that the AWS tools' files or the machine have.
 func (s S3Server) Env() []string {
 	if s.AccessKey == "" {
-		return nil
+		return slices.DeleteFunc(os.Environ(), func(pair string) bool { return !strings.HasPrefix(pair, "AWS_") })
 	}
 	return []string{
 		"AWS_ACCESS_KEY_ID=" + s.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s.SecretKey, "AWS_SESSION_TOKEN=",
@@ -108,7 +116,8 @@ func buildS3(t testing.TB) string {
 func startS3(t testing.TB, path string) (s S3Server) {
 	t.Helper()
 	cmd := exec.Command(path)
-	cmd.Stderr = os.Stderr
+	var said bytes.Buffer // read once the process has ended
+	cmd.Stderr = &said
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +133,9 @@ func startS3(t testing.TB, path string) (s S3Server) {
 		_ = stdin.Close()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("S3 server: %v", err)
+		}
+		if t.Failed() && said.Len() > 0 {
+			t.Logf("S3 server said:\n%s", &said)
 		}
 	})
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')

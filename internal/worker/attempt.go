@@ -18,6 +18,7 @@ import (
 func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 	cfg := wk.config()
 	wk.dir = filepath.Join(wk.w.spoolDir(), wk.bundleName())
+	wk.w.occupy(wk.bundleName())
 	live, gone := wk.present()
 	defer gone()
 	cfg.OnOpen = live.opened
@@ -26,7 +27,9 @@ func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 			return err
 		}
 		cfg.Files = watched{files, live}
-		cfg.Early = wk.prepare(&cfg)
+		if cfg.Early = wk.poisoned(); cfg.Early == nil {
+			cfg.Early = wk.prepare(&cfg)
+		}
 		if cfg.Early != nil {
 			if p, ok := errors.AsType[*flight.PanicError](cfg.Early.Err); ok {
 				return p
@@ -66,13 +69,13 @@ func (wk *work) prepare(cfg *trial.Config) *trial.EarlyFailure {
 		return &trial.EarlyFailure{Ending: trial.InfraFailed, Err: err}
 	}
 	var err error
-	if cfg.Task, err = wk.w.shared.task(wk.ctx, wk.row); err != nil {
+	if cfg.Task, err = wk.w.shared.task(wk.ctx, wk.row, wk.holdPack); err != nil {
 		return infra(fmt.Errorf("task: %w", err))
 	}
 	if err := wk.taskSecrets(cfg); err != nil {
 		return infra(err)
 	}
-	if cfg.AgentFiles, cfg.AgentFilesName, err = wk.w.shared.agentFiles(wk.ctx, wk.rec); err != nil {
+	if cfg.AgentFiles, cfg.AgentFilesName, err = wk.w.shared.agentFiles(wk.ctx, wk.rec, wk.holdPack); err != nil {
 		return infra(fmt.Errorf("agent files: %w", err))
 	}
 	secrets, missing := trial.SecretsFrom(wk.rec.Run.Agent.Secrets)

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/watermark"
 	"github.com/tidemill/tidemill/queue"
 	"github.com/tidemill/tidemill/runtime"
 )
@@ -31,6 +32,12 @@ type Config struct {
 	// Spool is how many finished trials may wait for their upload at once. Defaults to
 	// twice the slots.
 	Spool int
+	// SpoolBytes is how large their bundles may be together; a single one may be larger. A
+	// trial whose bundle finds no room keeps its slot until it does. Defaults to 0: no bound.
+	SpoolBytes int64
+	// PackCache is how many bytes of unpacked packs are kept, beside those in use. Defaults
+	// to 0: no bound.
+	PackCache int64
 	// UploadParallel is how many files of a bundle are put at once. Defaults to 4.
 	UploadParallel int
 
@@ -49,6 +56,21 @@ type Config struct {
 	// DrainTimeout is how long running trials may go on after Run's context ended.
 	// Defaults to 0: they are handed over at once.
 	DrainTimeout time.Duration
+	// IdleExit ends Run when there was nothing to do for so long. Defaults to 0: never.
+	IdleExit time.Duration
+	// MaxTrials ends Run when so many attempts were begun and have come to their end.
+	// Defaults to 0: no limit.
+	MaxTrials int
+	// PoisonAfter is how often a worker may die with a trial that runs there alone before
+	// the trial is buried. Where it is set, trials that were running when a worker died run
+	// alone from then on. Defaults to 0: deaths are not counted.
+	PoisonAfter int
+	// MinFreeDisk and MinFreeMemory are in bytes. With less of either no trial is begun,
+	// until there is a quarter more. Default to 0: not looked at.
+	MinFreeDisk, MinFreeMemory int64
+	// FreeDisk and FreeMemory tell what there is. Default to the disk of Dir, and to what
+	// the machine and the process's control group leave.
+	FreeDisk, FreeMemory func() (int64, error)
 	// OutageGrace is how long a trial goes on while the queue is unreachable; negative
 	// is not at all. Defaults to 10 minutes.
 	OutageGrace time.Duration
@@ -74,6 +96,12 @@ func (c Config) WithDefaults() Config {
 	c.UploadParallel = cmp.Or(c.UploadParallel, 4)
 	c.OutageGrace = cmp.Or(c.OutageGrace, 10*time.Minute)
 	c.StoreRetry = cmp.Or(c.StoreRetry, 5*time.Minute)
+	if c.FreeDisk == nil {
+		c.FreeDisk = func() (int64, error) { return watermark.Disk(c.Dir) }
+	}
+	if c.FreeMemory == nil {
+		c.FreeMemory = watermark.Memory
+	}
 	return c
 }
 
@@ -86,6 +114,14 @@ func (c Config) Validate() error {
 	}
 	if c.Spool < 1 {
 		bad("spool %d: want 1 or more", c.Spool)
+	}
+	for name, n := range map[string]int64{
+		"spool bytes": c.SpoolBytes, "pack cache": c.PackCache, "idle exit": int64(c.IdleExit), "max trials": int64(c.MaxTrials),
+		"poison after": int64(c.PoisonAfter), "min free disk": c.MinFreeDisk, "min free memory": c.MinFreeMemory,
+	} {
+		if n < 0 {
+			bad("%s %d: want 0 or more", name, n)
+		}
 	}
 	if c.Keep < 0 || c.Keep > keepAtMost {
 		bad("keep %s: want 0 to %s", c.Keep, keepAtMost)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/manifest"
 )
@@ -20,31 +21,49 @@ type decision struct {
 	why     string
 }
 
-// capacityPause is how long a trial waits when there was no room for it.
-const capacityPause = 15 * time.Second
+// Where there is no room for a trial, it waits: a quarter of a minute at first, and up to
+// five minutes, with full jitter. After so many times, which is about four hours, it is a
+// failure to provision like any other and is charged: each time leaves a bundle, and room
+// that never comes is a mistake of somebody's.
+const (
+	capacityShort = 15 * time.Second
+	capacityLong  = 5 * time.Minute
+	capacityWaits = 100
+)
+
+func capacityPause(waits int) time.Duration {
+	return jitter(min(capacityShort<<min(waits, 10), capacityLong))
+}
 
 // decide applies the outcome table and the run's retry rules. stored says whether the
 // bundle reached the store: nothing is committed without its evidence.
 func (wk *work) decide(rep trial.Report, stored bool) decision {
 	retry := wk.rec.Run.Retry
-	tries, charged := 1, 1 // this one among them
+	tries, charged, waits := 1, 1, 0 // this one among them
 	for _, a := range wk.history {
 		if a.Claim.Epoch != wk.claim.Epoch {
 			continue
 		}
 		tries++
-		if a.End != nil && a.End.Charged {
+		switch {
+		case a.End == nil:
+		case a.End.Charged:
 			charged++
+		case a.End.Outcome.TerminationReason == bundle.ReasonProvisionError:
+			waits++ // all that is not charged of those
 		}
 	}
 	switch {
 	case trial.Table[rep.Ending].Retry == trial.OnResume:
 		return decision{why: rep.Outcome.Detail}
-	case rep.Capacity:
-		return decision{after: jitter(capacityPause), why: "no capacity; tried again, not charged"}
+	case rep.Capacity && waits < capacityWaits:
+		return decision{after: capacityPause(waits), why: "no capacity; tried again, not charged"}
 	case !stored:
 		// Ours to mend. The wait grows all the same, for each try may cost money.
 		return decision{after: Backoff(retry, tries), why: rep.Outcome.Detail + "; tried again, not charged"}
+	}
+	if rep.Ending == trial.Poisoned {
+		return decision{commit: true, charged: true, dead: true, why: "poison: " + rep.Outcome.Detail}
 	}
 	if !rep.Ending.ShouldRetry(retry.On, rep.Permanent) {
 		return decision{commit: true, charged: true, why: "final: " + rep.Outcome.TerminationReason}

@@ -41,4 +41,6 @@ type Event struct {
 	// Why and After explain a Retrying or Dropped event.
 	Why   string
 	After time.Duration
+	// Capacity: there was no room for the attempt, and it is not counted.
+	Capacity bool
 }

@@ -6,9 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -19,17 +16,15 @@ import (
 // neither. It goes on although the worker is stopping, since the work is done.
 func (wk *work) finish(rep trial.Report, files *bundle.Writer) {
 	ctx := context.WithoutCancel(wk.ctx)
-	sealed, stored := bundle.Sealed{}, false
-	if files != nil {
-		var err error
-		if sealed, err = wk.upload(ctx, files); err != nil {
-			wk.log.Error().Err(err).Msg("bundle could not be stored")
-			rep = lost(fmt.Errorf("bundle could not be stored: %w", err))
-		}
-		stored = err == nil
-		wk.clear(files, stored)
+	if wk.handsOver(rep) {
+		wk.handOver(ctx, rep, files)
+		return
 	}
-	d := wk.decide(rep, stored)
+	sealed, err := wk.store(ctx, files)
+	if err != nil {
+		rep = lost(fmt.Errorf("bundle could not be stored: %w", err))
+	}
+	d := wk.decide(rep, err == nil && files != nil)
 	if d.commit {
 		wk.commit(ctx, rep, sealed, d)
 		return
@@ -41,31 +36,40 @@ func (wk *work) finish(rep trial.Report, files *bundle.Writer) {
 		return
 	}
 	wk.answer("retry", func(ctx context.Context) error { return wk.lease.Retry(ctx, d.after, nil) })
-	wk.emit(Event{Kind: Retrying, Outcome: rep.Outcome, Why: d.why, After: d.after})
+	wk.emit(Event{Kind: Retrying, Outcome: rep.Outcome, Why: d.why, After: d.after, Capacity: rep.Capacity})
 }
 
-// clear removes a bundle from the spool. One that could not be stored is kept beside
-// it: it is the only copy.
-func (wk *work) clear(files *bundle.Writer, stored bool) {
-	if stored {
-		if err := files.Remove(); err != nil {
-			wk.log.Warn().Err(err).Msg("spool could not be cleared")
-		}
-		return
-	}
-	wk.keepUnsent()
+// handsOver reports whether the attempt was stopped for another worker to take its trial.
+func (wk *work) handsOver(rep trial.Report) bool {
+	return trial.Table[rep.Ending].Retry == trial.OnResume && errors.Is(context.Cause(wk.ctx), trial.ErrHandOver)
 }
 
-// keepUnsent moves the attempt's bundle out of the spool, if it is still there.
-func (wk *work) keepUnsent() {
-	kept := filepath.Join(wk.w.unsentDir(), wk.bundleName())
-	switch err := os.Rename(wk.dir, kept); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		wk.log.Error().Err(err).Msg("bundle could not be kept")
-	default:
-		wk.log.Error().Str("dir", kept).Msg("bundle is kept here only")
+// handOver lets another worker have the trial first, and stores what there is of this
+// attempt then. The end comes before that, or the attempt would look like one that died.
+func (wk *work) handOver(ctx context.Context, rep trial.Report, files *bundle.Writer) {
+	d := wk.decide(rep, true)
+	wk.record(ctx, rep, d, false)
+	wk.letGo(context.Cause(wk.ctx))
+	wk.emit(Event{Kind: Dropped, Outcome: rep.Outcome, Why: d.why})
+	_, _ = wk.store(ctx, files) // it says what went wrong, and keeps the bundle then
+}
+
+// store puts the bundle into the store and clears it from the spool. One that could not be
+// stored is kept beside it: it is the only copy.
+func (wk *work) store(ctx context.Context, files *bundle.Writer) (bundle.Sealed, error) {
+	if files == nil {
+		return bundle.Sealed{}, nil
 	}
+	sealed, err := wk.upload(ctx, files)
+	if err != nil {
+		wk.log.Error().Err(err).Msg("bundle could not be stored")
+		wk.keepUnsent(err)
+		return sealed, err
+	}
+	if err := files.Remove(); err != nil {
+		wk.log.Warn().Err(err).Msg("spool could not be cleared")
+	}
+	return sealed, nil
 }
 
 // commit makes the attempt the one that counts, unless another was first.

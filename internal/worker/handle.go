@@ -33,6 +33,11 @@ type work struct {
 
 	earlier *trial.Earlier // what is graded again; nil where an agent runs
 
+	alone  bool           // nothing else runs here until its end is written
+	leave  func()         // gives its place among the others back; nil without one
+	killed []bundle.Claim // it is buried because of them
+	packs  []func()       // what it holds of the pack cache
+
 	claim   bundle.Claim
 	history []bundle.Attempt // before this one
 	ctx     context.Context  // ends when the attempt is to stop
@@ -45,8 +50,9 @@ type work struct {
 // storeTimeout bounds a single look into the store before an attempt begins.
 const storeTimeout = time.Minute
 
-// handle runs one job. It returns when the slot is free; the rest goes on beside it.
-func (w *Worker) handle(lease queue.Lease, nonce string) {
+// handle runs one job. It returns when the slot is free; the rest goes on beside it. It
+// reports whether an attempt was begun.
+func (w *Worker) handle(lease queue.Lease, nonce string) bool {
 	job := lease.Job()
 	wk := &work{
 		w: w, lease: lease, nonce: nonce, keys: bundle.Keys{Run: job.Run},
@@ -54,28 +60,52 @@ func (w *Worker) handle(lease queue.Lease, nonce string) {
 	}
 	wk.ctx, wk.cancel = context.WithCancelCause(w.hardCtx)
 	wk.startBeat()
+	defer w.load.slotFree()
 	begun := false
 	wk.safely(func() { begun = wk.begin() })
 	if !begun {
+		wk.goneFromSlot()
 		wk.end()
-		return
+		return false
 	}
 	var rep trial.Report
 	var files *bundle.Writer
 	wk.safely(func() { rep, files = wk.attempt() })
+	wk.goneFromSlot()
 	if rep.Ending == "" {
 		wk.end()
-		return
+		return true
 	}
-	w.spool <- struct{}{} // waits while too much is on its way to the store
+	size := wk.size()
+	w.room.enter(size) // waits while too much is on its way to the store
 	wk.emit(Event{Kind: Phase, Phase: PhaseUpload})
 	w.uploads.Go(func() {
-		defer func() { <-w.spool }()
+		defer w.room.leave(size)
 		defer wk.end()
 		if !wk.safely(func() { wk.finish(rep, files) }) && files != nil {
-			wk.keepUnsent()
+			wk.keepUnsent(errPanicked)
 		}
 	})
+	return true
+}
+
+// goneFromSlot gives back what only an attempt with a sandbox needs. Who is alone stays so
+// until its end is written, or the next one could kill the worker under its upload.
+func (wk *work) goneFromSlot() {
+	if !wk.alone {
+		wk.leaveCompany()
+	}
+	for _, release := range wk.packs {
+		release()
+	}
+	wk.packs = nil
+}
+
+func (wk *work) leaveCompany() {
+	if wk.leave != nil {
+		wk.leave()
+		wk.leave = nil
+	}
 }
 
 // safely keeps a panic from taking other trials down. The job is left as a crash would
@@ -92,7 +122,10 @@ func (wk *work) safely(do func()) bool {
 // end gives back what handle took.
 func (wk *work) end() {
 	wk.endBeat()
+	wk.w.vacate(wk.bundleName())
 	wk.cancel(nil)
+	wk.leaveCompany()
+	wk.w.load.end()
 }
 
 // begin finds out what the job is about and claims an attempt. It returns false when
@@ -109,11 +142,15 @@ func (wk *work) begin() bool {
 	if err == nil {
 		err = wk.look(ctx)
 	}
+	var before []bundle.Attempt
 	if err == nil {
-		wk.claim, wk.history, err = bundle.ClaimAttempt(ctx, wk.w.Store, wk.keys, bundle.Claim{
-			TrialID: job.Trial, TaskID: wk.row.TaskID, TrialIndex: wk.row.TrialIndex, Epoch: job.Epoch,
-			Worker: wk.w.Name, Nonce: wk.nonce, Fence: uint64(wk.lease.Fence()), At: time.Now().UTC(),
-		})
+		before, err = bundle.ListAttempts(ctx, wk.w.Store, wk.keys, job.Trial)
+	}
+	if err == nil {
+		if !wk.join(before) {
+			return false
+		}
+		err = wk.claimAfter(before)
 	}
 	if err != nil {
 		wk.putBack(err)
@@ -123,6 +160,19 @@ func (wk *work) begin() bool {
 	wk.log.Debug().Msg("attempt claimed")
 	wk.emit(Event{Kind: Started})
 	return true
+}
+
+// claimAfter claims an attempt. The time of the look is over where it had to wait for its
+// place.
+func (wk *work) claimAfter(before []bundle.Attempt) (err error) {
+	ctx, cancel := context.WithTimeout(wk.ctx, storeTimeout)
+	defer cancel()
+	job := wk.lease.Job()
+	wk.claim, wk.history, err = bundle.ClaimAfter(ctx, wk.w.Store, wk.keys, bundle.Claim{
+		TrialID: job.Trial, TaskID: wk.row.TaskID, TrialIndex: wk.row.TrialIndex, Epoch: job.Epoch,
+		Worker: wk.w.Name, Nonce: wk.nonce, Fence: uint64(wk.lease.Fence()), Alone: wk.alone, At: time.Now().UTC(),
+	}, before)
+	return err
 }
 
 // found answers for a trial that is done already.

@@ -29,6 +29,9 @@ func (wk *work) startBeat() {
 // answer that ends it. It can be repeated.
 func (wk *work) endBeat() { wk.beatOnce.Do(wk.stopBeat) }
 
+// beatBound is how long a heartbeat may not come by, at least.
+const beatBound = time.Minute
+
 // beat renews the lease until stop is closed, and cancels the trial when the lease is
 // lost. Lost and unreachable are not the same: while nobody knows, the trial goes on for
 // the grace.
@@ -37,13 +40,16 @@ func (wk *work) beat(stop <-chan struct{}) {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
 	confirmed := time.Now()
+	pulse := wk.w.dog.Watch("heartbeat of trial "+wk.lease.Job().Trial, max(2*wk.lease.TTL(), beatBound))
+	defer pulse.End()
 	for {
+		pulse.Touch()
 		select {
 		case <-stop:
 			return
 		case <-wk.lease.Revoked():
 			wk.log.Info().Msg("lease revoked; the trial is stopped")
-			wk.cancel(errRevoked)
+			wk.cancel(wk.revoked())
 			return
 		case <-timer.C:
 		}

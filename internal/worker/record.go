@@ -17,6 +17,9 @@ func (wk *work) record(ctx context.Context, rep trial.Report, d decision, commit
 		Attempt: wk.claim.Attempt, Epoch: wk.claim.Epoch, Outcome: rep.Outcome,
 		Committed: committed, Superseded: d.commit && !committed, Charged: d.charged, Why: d.why, At: time.Now().UTC(),
 	}
+	if wk.earlier == nil { // else both are those of the attempt that is graded again
+		end.LatencyS, end.CostUSD = rep.Metrics.LatencyTotalS, rep.Metrics.CostUSD
+	}
 	err := wk.w.again(ctx, storeTimeout, func(ctx context.Context) error {
 		return bundle.EndAttempt(ctx, wk.w.Store, wk.keys, wk.row.TrialID, end)
 	})

@@ -61,7 +61,7 @@ func (wk *work) prepareRegrade(cfg *trial.Config) *trial.EarlyFailure {
 		return &trial.EarlyFailure{Ending: trial.InfraFailed, Err: err}
 	}
 	var err error
-	if cfg.Task, err = wk.w.shared.gradingTask(wk.ctx, wk.earlier.Pack, wk.row); err != nil {
+	if cfg.Task, err = wk.w.shared.gradingTask(wk.ctx, wk.earlier.Pack, wk.row, wk.holdPack); err != nil {
 		return infra(fmt.Errorf("task: %w", err))
 	}
 	if err := wk.taskSecrets(cfg); err != nil {
@@ -108,8 +108,8 @@ func (s *shared) openedBy(ctx context.Context, run, trialID string, epoch int) (
 
 // gradingTask returns the task of a row from the pack that grades it, where the row may
 // stand somewhere else than in the pack of the plan.
-func (s *shared) gradingTask(ctx context.Context, sha256 string, row bundle.PlanRow) (*manifest.Task, error) {
-	pack, err := s.pack(ctx, sha256)
+func (s *shared) gradingTask(ctx context.Context, sha256 string, row bundle.PlanRow, hold holder) (*manifest.Task, error) {
+	pack, err := s.pack(ctx, sha256, hold)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ const (
 )
 
 func newShared(w *Worker) (*shared, error) {
-	files, err := packcache.New(w.Store, filepath.Join(w.Dir, "packs"))
+	files, err := packcache.New(w.Store, filepath.Join(w.Dir, "packs"), w.PackCache)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func (s *shared) used(key planPart) {
 }
 
 // task returns the task of a row, from its pack.
-func (s *shared) task(ctx context.Context, row bundle.PlanRow) (*manifest.Task, error) {
-	pack, err := s.pack(ctx, row.Pack)
+func (s *shared) task(ctx context.Context, row bundle.PlanRow, hold holder) (*manifest.Task, error) {
+	pack, err := s.pack(ctx, row.Pack, hold)
 	if err != nil {
 		return nil, err
 	}
@@ -143,32 +143,44 @@ func refOf(row bundle.PlanRow) manifest.TaskRef {
 	return manifest.TaskRef{ID: row.TaskID, Offset: row.Offset, Length: row.Length, Dir: row.Dir}
 }
 
-func (s *shared) pack(ctx context.Context, sha256 string) (*manifest.Pack, error) {
-	return s.packs.Get(ctx, sha256, func(ctx context.Context) (*manifest.Pack, error) {
-		dir, err := s.dir(ctx, sha256)
-		if err != nil {
-			return nil, err
-		}
+// holder is told of a pack that is used, by what gives it back.
+type holder func(release func())
+
+func (wk *work) holdPack(release func()) { wk.packs = append(wk.packs, release) }
+
+// pack returns a pack whose files stay until it is given back.
+func (s *shared) pack(ctx context.Context, sha256 string, hold holder) (*manifest.Pack, error) {
+	dir, err := s.dir(ctx, sha256, hold)
+	if err != nil {
+		return nil, err
+	}
+	// What was opened is good for the same files in the same place, whenever they come back.
+	return s.packs.Get(ctx, sha256, func(context.Context) (*manifest.Pack, error) {
 		return manifest.OpenPack(dir, manifest.LoadOptions{})
 	})
 }
 
 // agentFiles returns the directory of agent.files, and its name in the workdir.
-func (s *shared) agentFiles(ctx context.Context, rec *manifest.RunRecord) (dir, name string, err error) {
+func (s *shared) agentFiles(ctx context.Context, rec *manifest.RunRecord, hold holder) (dir, name string, err error) {
 	if rec.AgentFiles == "" {
 		return "", "", nil
 	}
-	dir, err = s.dir(ctx, rec.AgentFiles)
+	dir, err = s.dir(ctx, rec.AgentFiles, hold)
 	return dir, filepath.Base(rec.Run.Agent.Files), err
 }
 
 // dir fetches an archive. A store that is away for a while costs no attempt.
-func (s *shared) dir(ctx context.Context, sha256 string) (dir string, err error) {
-	err = s.w.again(ctx, s.w.StoreRetry+fetchTimeout, func(ctx context.Context) error {
-		dir, err = s.files.Dir(ctx, sha256)
+func (s *shared) dir(ctx context.Context, sha256 string, hold holder) (string, error) {
+	var held packcache.Held
+	err := s.w.again(ctx, s.w.StoreRetry+fetchTimeout, func(ctx context.Context) (err error) {
+		held, err = s.files.Use(ctx, sha256)
 		return err
 	})
-	return dir, err
+	if err != nil {
+		return "", err
+	}
+	hold(held.Release)
+	return held.Dir, nil
 }
 
 // environment prepares the run's runtime. It is not done for one attempt: the

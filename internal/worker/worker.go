@@ -4,24 +4,31 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/health"
 	"github.com/tidemill/tidemill/internal/trial"
-	"github.com/tidemill/tidemill/queue"
 )
 
 // Worker runs trials. Make one with [New] and call Run once.
 type Worker struct {
 	Config
-	shared *shared
+	shared   *shared
+	presence *presence
 
-	spool   chan struct{}  // a place for each trial between teardown and the end of its upload
+	gate     *gate           // whether more work may be taken
+	quota    *quota          // how much
+	load     *load           // what there is
+	company  *company        // who has a sandbox
+	room     *room           // for bundles between teardown and the end of their upload
+	dog      health.Watchdog // of its goroutines
+	draining atomic.Bool
+
 	uploads sync.WaitGroup // trials that left their slot
 	hardCtx context.Context
 	hard    context.CancelCauseFunc // ends every running trial
@@ -29,6 +36,7 @@ type Worker struct {
 
 	liveMu sync.Mutex
 	live   map[string]*Attempt // those that run, by trial
+	spools map[string]bool     // names of bundles that are in the spool for an attempt that goes on
 }
 
 // New returns a worker.
@@ -37,7 +45,11 @@ func New(c Config) (*Worker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	w := &Worker{Config: c, spool: make(chan struct{}, c.Spool), stopped: make(chan struct{}), live: map[string]*Attempt{}}
+	w := &Worker{
+		Config: c, stopped: make(chan struct{}), live: map[string]*Attempt{}, spools: map[string]bool{}, presence: newPresence(),
+		gate: newGate(), quota: newQuota(c.MaxTrials), load: newLoad(), room: newRoom(c.Spool, c.SpoolBytes),
+	}
+	w.company = newCompany(w.gate)
 	// What a crash left in the spool was never committed; its attempts will be repeated.
 	if err := os.RemoveAll(w.spoolDir()); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -57,10 +69,11 @@ func New(c Config) (*Worker, error) {
 
 func (w *Worker) spoolDir() string { return filepath.Join(w.Dir, "spool") }
 
-// unsentDir has the bundles that the store would not take. Nobody clears it.
+// unsentDir has the bundles that the store would not take, until it takes them.
 func (w *Worker) unsentDir() string { return filepath.Join(w.Dir, "unsent") }
 
-// Run serves until ctx ends. Then it takes no more, lets what runs go on for
+// Run serves until ctx ends, until there was nothing to do for IdleExit, or until MaxTrials
+// have come to their end. When ctx ended it takes no more, lets what runs go on for
 // DrainTimeout, and hands the rest over. It returns when nothing of it runs any more; its
 // error is about what it could not give back.
 func (w *Worker) Run(ctx context.Context) error {
@@ -68,22 +81,41 @@ func (w *Worker) Run(ctx context.Context) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(w.hardCtx, stop)()
-	var slots sync.WaitGroup
-	for range w.Slots {
-		slots.Go(func() { w.serve(serving) })
+	defer w.appear(serving)()
+	var beside, slots sync.WaitGroup
+	looked := make(chan struct{})
+	beside.Go(func() { w.admit(serving, func() { close(looked) }) })
+	<-looked
+	beside.Go(func() { w.sendUnsent(serving) })
+	for n := range w.Slots {
+		slots.Go(func() { w.serve(serving, n+1) })
+	}
+	if w.IdleExit > 0 {
+		beside.Go(func() {
+			if w.untilIdle(serving, w.IdleExit) {
+				w.Log.Info().Dur("for", w.IdleExit).Msg("there was no work; the worker ends")
+				stop()
+			}
+		})
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		slots.Wait()
+		w.draining.Store(true) // whatever ended them
 		w.uploads.Wait()
 	}()
 	select {
 	case <-done:
-	case <-serving.Done():
+	case <-ctx.Done():
+		w.drain(done)
+	case <-w.hardCtx.Done():
 		w.drain(done)
 	}
+	stop()
+	beside.Wait()
 	w.hard(trial.ErrHandOver) // releases the context; nothing runs any more
+	w.gate.close()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	return w.shared.close(closing)
@@ -97,6 +129,7 @@ func (w *Worker) Hurry() { w.hard(trial.ErrHandOver) }
 func (w *Worker) Stopped() <-chan struct{} { return w.stopped }
 
 func (w *Worker) drain(done <-chan struct{}) {
+	w.draining.Store(true)
 	timer := time.NewTimer(w.DrainTimeout)
 	defer timer.Stop()
 	select {
@@ -109,28 +142,10 @@ func (w *Worker) drain(done <-chan struct{}) {
 	<-done
 }
 
-// serve is one slot.
-func (w *Worker) serve(ctx context.Context) {
-	var pause backoff
-	for ctx.Err() == nil && w.hardCtx.Err() == nil {
-		nonce := bundle.NewNonce()
-		lease, err := w.Queue.Lease(ctx, queue.Request{Worker: w.Name, Pool: w.Pool, Offers: w.offers(), Nonce: nonce})
-		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, queue.ErrClosed) {
-				return
-			}
-			w.Log.Warn().Err(err).Msg("no job could be leased; trying again")
-			pause.wait(ctx)
-			continue
-		}
-		pause = backoff{}
-		w.handle(lease, nonce)
-	}
-}
-
 func (w *Worker) emit(e Event) {
+	e.At = time.Now()
+	w.presence.note(e)
 	if w.OnEvent != nil {
-		e.At = time.Now()
 		w.OnEvent(e)
 	}
 }

@@ -39,7 +39,8 @@ func (c Config) Validate() error {
 
 // Broker is what all values of one queue share.
 type Broker struct {
-	cfg Config
+	cfg    Config
+	roster roster
 
 	mu      sync.Mutex
 	runs    map[string]*run

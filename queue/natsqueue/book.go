@@ -43,17 +43,20 @@ func (e entry) ttl() time.Duration { return time.Duration(e.TTLMillis) * time.Mi
 type book struct {
 	q  *Queue
 	mu sync.Mutex
-	// What is known of the stream below: its first possible number, and its birth
-	// by the server's clock.
-	first uint64
+	// What is known of the stream below: the birth that its subjects have, and when
+	// that was by the server's clock.
+	birth string
 	born  time.Time
 }
 
-func leaseSubject(key string) string { return "$KV." + leasesBucket + "." + key }
+// errReborn: the bucket is another one than it was. Nothing was written, and what was
+// known of its entries says nothing of the new one's.
+var errReborn = errors.New("the lease bucket was made anew")
 
 // write swaps an entry; revision 0 means that there is none. An entry that was
-// written although the answer got lost is found by its nonce later.
-func (b *book) write(ctx context.Context, key string, h holding, revision uint64) (next uint64, err error) {
+// written although the answer got lost is found by its nonce later. The revision is of
+// the bucket with this birth: another one gets nothing.
+func (b *book) write(ctx context.Context, birth, key string, h holding, revision uint64) (next uint64, err error) {
 	value, err := json.Marshal(h)
 	if err != nil {
 		return 0, err
@@ -62,11 +65,25 @@ func (b *book) write(ctx context.Context, key string, h holding, revision uint64
 	if h.Ending {
 		opts = append(opts, jetstream.WithMsgTTL(endedFor))
 	}
-	err = b.q.repaired(ctx, func() (err error) {
-		next, err = b.q.swap(ctx, leaseSubject(key), value, revision, opts...)
-		return err
-	})
-	return next, err
+	next, err = b.q.swap(ctx, leaseSubject(birth, key), value, revision, opts...)
+	if !absent(err) {
+		return next, err
+	}
+	// Nobody takes it: the bucket is gone, or was made anew, or has no leader just now.
+	if b.refresh(ctx) != nil {
+		return 0, err
+	}
+	if b.current() != birth {
+		return 0, errReborn
+	}
+	return 0, err
+}
+
+// current is the birth of the bucket, as far as this value knows.
+func (b *book) current() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.birth
 }
 
 // endedFor is how long the server keeps the entry of a lease that ended, and
@@ -78,9 +95,9 @@ const endedFor = 10 * time.Minute
 // errNoEntry: nobody holds a lease of the trial.
 var errNoEntry = errors.New("no lease")
 
-func (b *book) read(ctx context.Context, key string) (e entry, err error) {
+func (b *book) read(ctx context.Context, birth, key string) (e entry, err error) {
 	err = b.q.call(ctx, "read lease "+key, func(ctx context.Context) error {
-		m, err := b.q.lastMessage(ctx, leasesStream, leaseSubject(key))
+		m, err := b.q.lastMessage(ctx, leasesStream, leaseSubject(birth, key))
 		if errors.Is(err, jetstream.ErrMsgNotFound) || isMissing(err) {
 			return errNoEntry
 		}
@@ -114,18 +131,7 @@ func (b *book) refresh(ctx context.Context) error {
 func (b *book) noteBirth(info *jetstream.StreamInfo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.first, b.born = info.Config.FirstSeq, info.Created
-}
-
-// reborn reports whether the bucket is younger than one of its revisions, so
-// that a missing entry says nothing.
-func (b *book) reborn(ctx context.Context, revision uint64) (bool, error) {
-	if err := b.refresh(ctx); err != nil {
-		return false, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.first > revision, nil
+	b.birth, b.born = birthOf(info.Config), info.Created
 }
 
 // unsettled is for how long nobody may lease what has no entry, because a living

@@ -18,26 +18,34 @@ func (q *Queue) claim(ctx context.Context, r openRun, d *delivery, req queue.Req
 			return nil, err
 		}
 	}
-	if wait := q.book.unsettled(); wait > 0 {
-		q.postpone(r, d, wait)
-		return nil, nil
-	}
 	mine := holding{
 		Nonce: req.Nonce, Worker: req.Worker, Value: q.id,
 		TTLMillis: q.cfg.LeaseTTL.Milliseconds(), Seq: d.seq,
 	}
 	key := leaseKey(r.ID, d.Trial)
 	var before entry // whose place we take
+	birth := ""
 	for range swapTries {
-		revision, err := q.book.write(ctx, key, mine, before.revision)
+		if now := q.book.current(); now != birth {
+			birth, before = now, entry{}
+			// In a new bucket nothing says who holds what until the owners came back.
+			if wait := q.book.unsettled(); wait > 0 {
+				q.postpone(r, d, wait)
+				return nil, nil
+			}
+		}
+		revision, err := q.book.write(ctx, birth, key, mine, before.revision)
 		if err == nil {
 			q.tellLost(before, key)
-			return q.newLease(r, d, mine, revision), nil
+			return q.newLease(r, d, mine, birth, revision), nil
+		}
+		if errors.Is(err, errReborn) {
+			continue
 		}
 		if !isConflict(err) {
 			return nil, err
 		}
-		before, err = q.book.read(ctx, key)
+		before, err = q.book.read(ctx, birth, key)
 		if errors.Is(err, errNoEntry) {
 			before = entry{}
 			continue
@@ -46,7 +54,7 @@ func (q *Queue) claim(ctx context.Context, r openRun, d *delivery, req queue.Req
 			return nil, err
 		}
 		if before.Nonce == mine.Nonce { // our write, whose answer was lost
-			return q.newLease(r, d, mine, before.revision), nil
+			return q.newLease(r, d, mine, birth, before.revision), nil
 		}
 		wait, err := q.book.takeable(ctx, before, d)
 		if err != nil {

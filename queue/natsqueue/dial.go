@@ -51,6 +51,11 @@ func Dial(ctx context.Context, urls string, cfg Config, opts ...nats.Option) (*Q
 		// A server that is upgraded or has its users reloaded refuses us for a moment.
 		nats.IgnoreAuthErrorAbort(),
 		nats.Timeout(cfg.CallTimeout),
+		// A server that is cut off says nothing, not even goodbye. By default that takes
+		// minutes to notice, in which the leases would run out although other servers of
+		// the cluster are there.
+		nats.PingInterval(cfg.LeaseTTL / 9),
+		nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied.note(err) }),
 	}
 	nc, err := nats.Connect(urls, append(own, opts...)...)
@@ -80,11 +85,11 @@ func refusal(urls string, err error) error {
 	var expired x509.CertificateInvalidError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
-		errors.Is(err, nats.ErrAccountAuthExpired):
+		errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported):
 		return fmt.Errorf("%w: NATS at %s does not accept the credentials: %w", ErrCredentials, at, err)
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, &notTLS),
 		errors.As(err, &unknown), errors.As(err, &wrongName), errors.As(err, &expired),
-		strings.Contains(err.Error(), "remote error: tls"):
+		strings.Contains(err.Error(), "remote error: tls"), strings.Contains(err.Error(), "nats: tls error"):
 		return fmt.Errorf("%w: no TLS connection to NATS at %s: %w", ErrTLS, at, err)
 	case errors.Is(err, nats.ErrNoServers), strings.Contains(err.Error(), "dial tcp"), errors.Is(err, nats.ErrTimeout):
 		return fmt.Errorf("%w: nobody answers as NATS at %s: %w", queue.ErrUnreachable, at, err)

@@ -18,6 +18,9 @@ import (
 // Codes of the server's errors that nats.go has no name for.
 const (
 	codeBatchHasDuplicate jetstream.ErrorCode = 10201
+	codeNoPeers           jetstream.ErrorCode = 10005
+	codeNoResources       jetstream.ErrorCode = 10023
+	codeNotClustered      jetstream.ErrorCode = 10074
 	codeTooManyBatches    jetstream.ErrorCode = 10210
 )
 
@@ -50,7 +53,7 @@ func (q *Queue) callFor(ctx context.Context, limit time.Duration, doing string, 
 		return ctx.Err()
 	case q.life.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, queue.ErrClosed)
-	case unreachable(err):
+	case unreachable(err) && !errors.Is(err, ErrReplicas):
 		return fmt.Errorf("%s: %w: %w", doing, queue.ErrUnreachable, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)

@@ -20,7 +20,7 @@ func (q *Queue) Holder(ctx context.Context, run, trial string) (string, error) {
 	if wait := q.book.unsettled(); wait > 0 {
 		return "", fmt.Errorf("holder of trial %s: the leases were lost, and holders have %s to come back: %w", trial, wait, queue.ErrUnreachable)
 	}
-	e, err := q.book.read(ctx, key)
+	e, err := q.book.read(ctx, q.book.current(), key)
 	if errors.Is(err, errNoEntry) {
 		return "", nil
 	}

@@ -25,6 +25,7 @@ type lease struct {
 
 	turn     chan struct{} // one call at a time; holds a token while one is under way
 	mine     holding       // guarded by turn
+	birth    string        // of the bucket that the entry is in; guarded by turn
 	revision uint64        // guarded by turn
 
 	once    sync.Once
@@ -33,10 +34,10 @@ type lease struct {
 	over    chan struct{} // closed when it is over, lost or not
 }
 
-func (q *Queue) newLease(r openRun, d *delivery, mine holding, revision uint64) *lease {
+func (q *Queue) newLease(r openRun, d *delivery, mine holding, birth string, revision uint64) *lease {
 	l := &lease{
 		q: q, run: r, delivery: d, key: leaseKey(r.ID, d.Trial), fence: queue.Fence(revision),
-		turn: make(chan struct{}, 1), mine: mine, revision: revision,
+		turn: make(chan struct{}, 1), mine: mine, birth: birth, revision: revision,
 		revoked: make(chan struct{}), over: make(chan struct{}),
 	}
 	q.held.add(l)
@@ -118,38 +119,44 @@ func (l *lease) Extend(ctx context.Context) error {
 }
 
 // prove swaps the entry, which is the only proof that it is ours, and renews it.
-// Call it in turn.
+// Where the bucket was made anew, the entry is made anew. Call it in turn.
 func (l *lease) prove(ctx context.Context, ending bool) error {
 	l.mine.Ending = ending
+	book := &l.q.book
 	for range swapTries {
-		revision, err := l.q.book.write(ctx, l.key, l.mine, l.revision)
+		if now := book.current(); now != l.birth {
+			l.birth, l.revision = now, 0
+		}
+		revision, err := book.write(ctx, l.birth, l.key, l.mine, l.revision)
 		if err == nil {
 			l.revision = revision
 			return nil
 		}
+		if errors.Is(err, errReborn) {
+			continue
+		}
 		if !isConflict(err) {
 			return err
 		}
-		e, err := l.q.book.read(ctx, l.key)
+		e, err := book.read(ctx, l.birth, l.key)
 		switch {
 		case err == nil && e.Nonce == l.mine.Nonce:
 			l.revision = e.revision // our own write, whose answer was lost
-		case err == nil:
-			l.lose()
-			return l.lost()
-		case !errors.Is(err, errNoEntry):
+			continue
+		case err != nil && !errors.Is(err, errNoEntry):
 			return err
-		default:
-			reborn, err := l.q.book.reborn(ctx, l.revision)
-			if err != nil {
+		case err != nil:
+			// Gone, because it was purged, or others took it and are done. Or with the
+			// bucket, which was whole a moment ago.
+			if err := book.refresh(ctx); err != nil {
 				return err
 			}
-			if !reborn && l.revision != 0 {
-				l.lose() // it was purged, or others took it and are done
-				return l.lost()
+			if book.current() != l.birth || l.revision == 0 {
+				continue
 			}
-			l.revision = 0
 		}
+		l.lose()
+		return l.lost()
 	}
 	return fmt.Errorf("lease of %s: no swap in %d tries: %w", l.delivery.ID, swapTries, queue.ErrUnreachable)
 }

@@ -4,7 +4,10 @@ package natsqueue
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tidemill/tidemill/queue"
 )
@@ -12,8 +15,10 @@ import (
 // Names of what lives on the server. One account serves one store, so they are
 // not configurable.
 const (
-	trialsStream = "TRIALS"
-	deadStream   = "DEAD"
+	trialsStream   = "TRIALS"
+	deadStream     = "DEAD"
+	eventsStream   = "EVENTS"
+	strandedStream = "STRANDED"
 
 	runsBucket   = "tidemill-runs"
 	leasesBucket = "tidemill-leases"
@@ -60,7 +65,28 @@ func lostSubject(value string) string { return "tidemill.lost." + value }
 
 func leaseKey(run, trial string) string { return run + "." + trial }
 
-func leaseFilter(run string) string { return "$KV." + leasesBucket + "." + run + ".>" }
+// leaseSubject has the bucket's birth in it: what was meant for an earlier bucket
+// finds no stream, instead of an empty place in the new one.
+func leaseSubject(birth, key string) string { return "$KV." + leasesBucket + "." + birth + "." + key }
+
+func leaseFilter(run string) string { return leaseSubject("*", run+".>") }
+
+// birthOf returns the birth in the subject of a lease bucket, or "" if it has none.
+func birthOf(c jetstream.StreamConfig) string {
+	if c.Name != leasesStream || len(c.Subjects) != 1 {
+		return ""
+	}
+	birth, ok := strings.CutSuffix(strings.TrimPrefix(c.Subjects[0], "$KV."+leasesBucket+"."), ".>")
+	if _, err := strconv.ParseUint(birth, 10, 64); !ok || err != nil {
+		return ""
+	}
+	return birth
+}
+
+// maxDeliveries is where the server tells of messages that it will deliver no more.
+const maxDeliveries = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + trialsStream + "."
+
+func eventSubject(run string) string { return "tidemill.events." + run }
 
 // messageID is what deduplication compares. The run is in it because only the
 // production's trial ids tell runs apart.
@@ -68,6 +94,15 @@ func messageID(run string, id queue.ID) string { return run + "/" + id.String() 
 
 // trialOf returns the last token of a job's subject.
 func trialOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+// runOf returns the run of a job's subject, or "".
+func runOf(subject string) string {
+	parts := strings.Split(subject, ".")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[len(parts)-2]
+}
 
 // idOf reads a job's id from its headers. What a schedule emits has lost its
 // message id.

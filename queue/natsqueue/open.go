@@ -34,7 +34,8 @@ type Queue struct {
 	timers timers
 	slots  counter // Lease calls that are waiting
 
-	rewatch chan struct{} // has a token when the runs should be read anew
+	rewatch  chan struct{} // has a token when the runs should be read anew
+	stranded chan struct{} // has a token when stranded jobs should be looked for
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -59,7 +60,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	}
 	var id [12]byte
 	_, _ = rand.Read(id[:])
-	q := &Queue{cfg: cfg, nc: nc, js: js, id: hex.EncodeToString(id[:]), board: newBoard(), rewatch: make(chan struct{}, 1)}
+	q := &Queue{cfg: cfg, nc: nc, js: js, id: hex.EncodeToString(id[:]), board: newBoard(), rewatch: make(chan struct{}, 1), stranded: make(chan struct{}, 1)}
 	q.life, q.end = context.WithCancel(context.Background())
 	q.book.q, q.starts.q, q.timers.q = q, q, q
 	q.clock.connected(time.Now())
@@ -91,12 +92,17 @@ func (q *Queue) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
 	}
+	stranded, err := q.hearStranded()
+	if err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+	}
 	status := q.nc.StatusChanged(nats.CONNECTED)
 	q.wg.Go(func() {
 		defer q.nc.RemoveStatusListener(status)
-		defer func() { _, _ = lost.Unsubscribe(), news.Unsubscribe() }()
+		defer func() { _, _, _ = lost.Unsubscribe(), news.Unsubscribe(), stranded.Unsubscribe() }()
 		q.followConnection(status)
 	})
+	q.wg.Go(q.followStranded)
 	watched := make(chan struct{})
 	q.wg.Go(func() { q.followRuns(sync.OnceFunc(func() { close(watched) })) })
 	select {

@@ -335,7 +335,12 @@ func TestLoserFindsOutByTheSwap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.Publish(t.Context(), "$KV.tidemill-leases.r.a", []byte(`{"nonce":"ffff","ttl_ms":60000}`)); err != nil {
+	leases, err := js.Stream(t.Context(), "KV_tidemill-leases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := strings.TrimSuffix(leases.CachedInfo().Config.Subjects[0], ">") + "r.a"
+	if _, err := js.Publish(t.Context(), key, []byte(`{"nonce":"ffff","ttl_ms":60000}`)); err != nil {
 		t.Fatal(err)
 	}
 	watcher := connect(t, s)

@@ -4,6 +4,7 @@ package natsqueue_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	goruntime "runtime"
 	"slices"
@@ -18,8 +19,10 @@ import (
 	"github.com/tidemill/tidemill/queue/natsqueue/embedded"
 )
 
-// pairJobs is how many jobs each side of a pair publishes.
-const pairJobs = 100_000
+// pairJobs is how many jobs each side of a pair publishes. For a million:
+//
+//	go test -run xxx -bench Publish -benchtime 1x ./queue/natsqueue -args -jobs 1000000
+var pairJobs = flag.Int("jobs", 100_000, "how many jobs each side of a pair publishes in a benchmark")
 
 // BenchmarkPublish sets the queue's publishing beside raw atomic batches of the same
 // messages, in turn, so that both have the machine's good and bad moments. An iteration
@@ -33,7 +36,7 @@ func BenchmarkPublish(b *testing.B) {
 			name = "sync=default"
 		}
 		b.Run(name, func(b *testing.B) {
-			jobs := pairOf(pairJobs)
+			jobs := pairOf(*pairJobs)
 			var ratios, ours, raws []float64
 			for i := range b.N {
 				var mine, raw side
@@ -46,8 +49,8 @@ func BenchmarkPublish(b *testing.B) {
 					b.Fatalf("the queue stored %d bytes, by hand it were %d: not the same messages", mine.bytes, raw.bytes)
 				}
 				ratios = append(ratios, raw.took.Seconds()/mine.took.Seconds())
-				ours = append(ours, pairJobs/mine.took.Seconds())
-				raws = append(raws, pairJobs/raw.took.Seconds())
+				ours = append(ours, float64(*pairJobs)/mine.took.Seconds())
+				raws = append(raws, float64(*pairJobs)/raw.took.Seconds())
 			}
 			b.ReportMetric(median(ratios), "ratio")
 			b.ReportMetric(median(ours), "jobs/s")

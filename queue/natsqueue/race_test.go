@@ -107,14 +107,14 @@ func TestOwnWriteIsRecognised(t *testing.T) {
 	q, r := bench(t, "a")
 	d := pullOne(t, q, r)
 	mine := holding{Nonce: "n", TTLMillis: 60_000, Seq: d.seq}
-	if _, err := q.book.write(t.Context(), "r.a", mine, 0); err != nil {
+	if _, err := q.book.write(t.Context(), q.book.current(), "r.a", mine, 0); err != nil {
 		t.Fatal(err)
 	}
 	l, err := q.claim(t.Context(), r, d, request("n"))
 	if err != nil || l == nil {
 		t.Fatalf("claim = %v, %v, want the lease that was written before", l, err)
 	}
-	if _, err := q.book.write(t.Context(), "r.a", mine, l.revision); err != nil {
+	if _, err := q.book.write(t.Context(), q.book.current(), "r.a", mine, l.revision); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Extend(t.Context()); err != nil {
@@ -130,7 +130,7 @@ func TestLivingLeaseIsRespected(t *testing.T) {
 	q, r := bench(t, "a")
 	d := pullOne(t, q, r)
 	other := holding{Nonce: "other", TTLMillis: 60_000, Seq: d.seq}
-	if _, err := q.book.write(t.Context(), "r.a", other, 0); err != nil {
+	if _, err := q.book.write(t.Context(), q.book.current(), "r.a", other, 0); err != nil {
 		t.Fatal(err)
 	}
 	if l, err := q.claim(t.Context(), r, d, request("n")); l != nil || err != nil {
@@ -138,11 +138,11 @@ func TestLivingLeaseIsRespected(t *testing.T) {
 	}
 	// One that is ending is in nobody's way, once there is a newer job.
 	other.Ending = true
-	e, err := q.book.read(t.Context(), "r.a")
+	e, err := q.book.read(t.Context(), q.book.current(), "r.a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := q.book.write(t.Context(), "r.a", other, e.revision); err != nil {
+	if _, err := q.book.write(t.Context(), q.book.current(), "r.a", other, e.revision); err != nil {
 		t.Fatal(err)
 	}
 	if l, err := q.claim(t.Context(), r, d, request("n")); l != nil || err != nil {

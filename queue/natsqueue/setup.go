@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,15 +16,12 @@ import (
 	"github.com/tidemill/tidemill/queue"
 )
 
-// storeKey is the metadata of each stream that names the store it serves.
-const storeKey = "tidemill-store"
-
-// apiLevel is what the server has to have: atomic batches with message ids and
-// schedules.
-const apiLevel = 2
-
-// markerTTL is how long the runs bucket tells watchers of a closed run.
-const markerTTL = 24 * time.Hour
+// What the server has to have: scheduled messages and atomic batches, which are
+// level 2, and message ids in those batches, which came a little later.
+const (
+	apiLevel   = 2
+	minVersion = "2.12.1"
+)
 
 func (q *Queue) checkServer(ctx context.Context) error {
 	var info *jetstream.AccountInfo
@@ -32,98 +29,114 @@ func (q *Queue) checkServer(ctx context.Context) error {
 		info, err = q.js.AccountInfo(ctx)
 		return err
 	})
+	at, version := Redact(q.nc.ConnectedUrl()), q.nc.ConnectedServerVersion()
 	switch {
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return fmt.Errorf("the NATS server at %s has JetStream disabled for this account: enable it in its configuration: %w",
-			redact(q.nc.ConnectedUrl()), err)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
+		errors.Is(err, nats.ErrNoResponders):
+		return fmt.Errorf("%w: NATS at %s has no JetStream for this account", ErrNoJetStream, at)
 	case err != nil:
 		return err
-	case info.API.Level < apiLevel:
-		return fmt.Errorf("the NATS server at %s is version %s with JetStream API level %d: want level %d, which is version 2.12.1 or newer",
-			redact(q.nc.ConnectedUrl()), q.nc.ConnectedServerVersion(), info.API.Level, apiLevel)
+	case info.API.Level < apiLevel || olderThan(version, minVersion):
+		return fmt.Errorf("%w: NATS at %s is version %s with JetStream API level %d: want %s or newer, which has scheduled messages and atomic batches with message ids",
+			ErrTooOld, at, version, info.API.Level, minVersion)
 	}
 	return nil
 }
 
-// firstSeq makes the numbers of a stream start above those of all streams that
-// had its name before.
-func firstSeq() uint64 { return uint64(time.Now().UnixMicro()) }
-
-// streams are what the queue needs on the server.
-func (q *Queue) streams() []jetstream.StreamConfig {
-	return []jetstream.StreamConfig{
-		{
-			Name:      trialsStream,
-			Subjects:  []string{"tidemill." + waitingSpace + ".>", "tidemill." + delayedSpace + ".>"},
-			Retention: jetstream.WorkQueuePolicy,
-			// No limits: with them the oldest jobs would vanish without a word, and
-			// schedules forbid to refuse new ones instead.
-			Discard:            jetstream.DiscardOld,
-			Duplicates:         q.cfg.DedupeWindow,
-			AllowDirect:        true,
-			AllowMsgSchedules:  true,
-			AllowAtomicPublish: true,
-		},
-		{
-			Name:        deadStream,
-			Subjects:    []string{"tidemill.dead.>"},
-			AllowDirect: true,
-		},
-		bucket(runsBucket, func(c *jetstream.StreamConfig) {
-			c.AllowDirect = true
-			c.AllowMsgTTL = true
-			c.SubjectDeleteMarkerTTL = markerTTL
-		}),
-		bucket(leasesBucket, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }),
-		bucket(startsBucket, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }),
+// olderThan compares versions number by number; what can't be read is not older.
+func olderThan(version, least string) bool {
+	have, _, _ := strings.Cut(version, "-")
+	parts := strings.Split(have, ".")
+	for i, text := range strings.Split(least, ".") {
+		want, _ := strconv.Atoi(text)
+		if i >= len(parts) {
+			return false
+		}
+		got, err := strconv.Atoi(parts[i])
+		if err != nil || got != want {
+			return err == nil && got < want
+		}
 	}
+	return false
 }
 
-// bucket is a key-value bucket as nats.go makes it, but that it is read from its
-// leader only, unless change says otherwise.
-func bucket(name string, change func(*jetstream.StreamConfig)) jetstream.StreamConfig {
-	c := jetstream.StreamConfig{
-		Name:              "KV_" + name,
-		Subjects:          []string{"$KV." + name + ".>"},
-		MaxMsgsPerSubject: 1,
-		AllowRollup:       true,
-		DenyDelete:        true,
-		Discard:           jetstream.DiscardNew,
+// checkClock compares a time that the server told while we waited for it with ours.
+func (q *Queue) checkClock(server, asked, answered time.Time) error {
+	skew := max(server.Sub(answered), asked.Sub(server), 0)
+	if skew <= q.cfg.MaxClockSkew {
+		return nil
 	}
-	change(&c)
-	return c
+	behind := "ahead of"
+	if server.Before(asked) {
+		behind = "behind"
+	}
+	return fmt.Errorf("%w: the clock of NATS at %s is %v %s ours: want %v at most",
+		ErrClockSkew, Redact(q.nc.ConnectedUrl()), skew.Round(time.Millisecond), behind, q.cfg.MaxClockSkew)
 }
 
-// setUp creates what is missing and refuses what serves another store.
+// setUp creates what is missing, changes what differs where the server allows that, and
+// refuses the rest: another store's streams above all.
 func (q *Queue) setUp(ctx context.Context) error {
-	for _, c := range q.streams() {
-		c.FirstSeq = firstSeq()
-		c.Replicas = q.cfg.Replicas
-		c.Metadata = map[string]string{storeKey: q.cfg.Store}
-		info, err := q.stream(ctx, c)
+	for _, want := range q.streams() {
+		asked := q.cfg.wall()
+		info, err := q.stream(ctx, want)
 		if err != nil {
 			return err
 		}
-		if got := info.Config.Metadata[storeKey]; got != q.cfg.Store {
-			return fmt.Errorf("%w: stream %s serves the store %q, not %q: want a NATS account of its own for each store",
-				queue.ErrConflict, c.Name, got, q.cfg.Store)
+		if err := q.checkClock(info.TimeStamp, asked, q.cfg.wall()); err != nil {
+			return err
 		}
-		switch c.Name {
-		case leasesStream:
+		if info, err = q.adapt(ctx, info, want); err != nil {
+			return err
+		}
+		if want.Name == leasesStream {
 			q.book.noteBirth(info)
-		case trialsStream:
-			if got := info.Config; got.Retention != c.Retention || !got.AllowMsgSchedules || !got.AllowAtomicPublish {
-				return fmt.Errorf("%w: stream %s is no work queue with schedules and atomic batches: want one that Tidemill created",
-					queue.ErrConflict, c.Name)
-			}
 		}
 	}
 	return nil
+}
+
+// adapt makes a stream what the queue needs.
+func (q *Queue) adapt(ctx context.Context, info *jetstream.StreamInfo, want jetstream.StreamConfig) (*jetstream.StreamInfo, error) {
+	store, ours := info.Config.Metadata[storeKey]
+	if ours && store != q.cfg.Store {
+		return nil, fmt.Errorf("%w: stream %s serves the store %q, not %q: want a NATS account of its own for each store",
+			queue.ErrConflict, want.Name, store, q.cfg.Store)
+	}
+	list := q.cfg.differences(info.Config, want)
+	next, stuck := fixed(info.Config, list)
+	if len(stuck) > 0 {
+		return nil, fmt.Errorf("%w: stream %s can't be used, nor be changed to what the queue needs: %s",
+			queue.ErrConflict, want.Name, listed(stuck))
+	}
+	if !ours {
+		return nil, fmt.Errorf("%w: stream %s is not Tidemill's: want a NATS account without one of that name", queue.ErrConflict, want.Name)
+	}
+	if len(list) == 0 {
+		return info, nil
+	}
+	err := q.longCall(ctx, "change stream "+want.Name, func(ctx context.Context) error {
+		s, err := q.js.UpdateStream(ctx, next)
+		if err == nil {
+			info = s.CachedInfo()
+		}
+		return q.asReplicas(err, want)
+	})
+	return info, err
+}
+
+// asReplicas names the reason why a stream can't have its number of replicas.
+func (q *Queue) asReplicas(err error, c jetstream.StreamConfig) error {
+	if hasCode(err, codeNotClustered, codeNoPeers, codeNoResources) && c.Replicas > 1 {
+		return fmt.Errorf("%w: NATS at %s can't keep %d copies of stream %s: %w",
+			ErrReplicas, Redact(q.nc.ConnectedUrl()), c.Replicas, c.Name, err)
+	}
+	return err
 }
 
 // stream binds to a stream, or creates it. Who loses the race to create it binds.
 func (q *Queue) stream(ctx context.Context, c jetstream.StreamConfig) (info *jetstream.StreamInfo, err error) {
-	err = q.call(ctx, "set up stream "+c.Name, func(ctx context.Context) error {
+	err = q.longCall(ctx, "set up stream "+c.Name, func(ctx context.Context) error {
 		asked := time.Now()
 		s, err := q.js.Stream(ctx, c.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -133,7 +146,7 @@ func (q *Queue) stream(ctx context.Context, c jetstream.StreamConfig) (info *jet
 			}
 		}
 		if err != nil {
-			return err
+			return q.asReplicas(err, c)
 		}
 		info = s.CachedInfo()
 		q.clock.set(info.TimeStamp, asked)
@@ -147,11 +160,16 @@ func (q *Queue) stream(ctx context.Context, c jetstream.StreamConfig) (info *jet
 // stream that isn't there, so that no answer is looked into as well.
 func (q *Queue) repaired(ctx context.Context, do func() error) error {
 	err := do()
-	if !isMissing(err) && !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, jetstream.ErrNoStreamResponse) {
+	if !absent(err) {
 		return err
 	}
 	if q.setUp(ctx) != nil {
 		return err
 	}
 	return do()
+}
+
+// absent reports whether an error may mean that a stream is gone.
+func absent(err error) bool {
+	return isMissing(err) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse)
 }

@@ -11,7 +11,9 @@ import (
 // swap writes a subject if its last message has this number, 0 for none, and
 // returns the number of the new one.
 func (q *Queue) swap(ctx context.Context, subject string, value []byte, revision uint64, opts ...jetstream.PublishOpt) (next uint64, err error) {
-	opts = append(opts, jetstream.WithExpectLastSequencePerSubject(revision))
+	// Where nobody answers, the caller finds out why, which must not wait: until the
+	// holders of leases are back in a new bucket, others are at the door.
+	opts = append(opts, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithRetryAttempts(0))
 	err = q.call(ctx, "write "+subject, func(ctx context.Context) error {
 		ack, err := q.js.Publish(ctx, subject, value, opts...)
 		if err == nil {

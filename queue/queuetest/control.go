@@ -235,3 +235,49 @@ func invalidArguments(s *suite) {
 	}
 	s.done(s.leaseTrial("a"))
 }
+
+// backlog wants what scales a fleet: what waits, runs and is due soon, up to the caps.
+func backlog(s *suite) {
+	want := func(when string, want ...queue.Demand) {
+		s.Helper()
+		if want == nil {
+			want = []queue.Demand{}
+		}
+		got, err := s.Open(s.T).Backlog(s.soon())
+		s.must(err, "backlog %s", when)
+		if diff := cmp.Diff(want, got); diff != "" {
+			s.Fatalf("backlog %s (-want +got)\n%s", when, diff)
+		}
+	}
+	demand := func(pool string, class queue.Class, slots int) queue.Demand {
+		return queue.Demand{Pool: pool, Class: class, Slots: slots}
+	}
+	want("of a fresh broker")
+	s.open("a")
+	s.open("b")
+	s.open("capped", capped(3), func(r *queue.Run) { r.Class = "docker" })
+	s.open("far", func(r *queue.Run) { r.Pool = "far" })
+	want("of runs without jobs", demand(queue.DefaultPool, "docker", 0), demand(queue.DefaultPool, class, 0), demand("far", class, 0))
+	s.publish("a", jobs("t", 5)...)
+	held := s.lease()
+	soon, late := s.lease(), s.lease()
+	s.must(soon.Retry(s.soon(), queue.DueSoon/2, nil), "retry")
+	s.must(late.Retry(s.soon(), 10*queue.DueSoon, nil), "retry")
+	s.publish("b", jobs("t", 2)...)
+	s.publish("capped", jobs("t", 10)...)
+	s.publish("far", job("x"))
+	all := []queue.Demand{demand(queue.DefaultPool, "docker", 3), demand(queue.DefaultPool, class, 2+1+1+2), demand("far", class, 1)}
+	want("of all", all...)
+	s.must(s.Queue.PauseRun(s.soon(), "a"), "pause")
+	all[1].Slots = 2
+	want("with a paused run", all...)
+	s.must(s.Queue.CloseRun(s.soon(), "b"), "close")
+	all[1].Slots = 0
+	want("with a closed run", all...)
+	s.must(s.Queue.ResumeRun(s.soon(), "a"), "resume")
+	s.done(held)
+	s.done(s.lease())
+	s.done(s.lease())
+	all[1].Slots = 1
+	want("when all but the delayed ones are done", all...)
+}

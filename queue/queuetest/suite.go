@@ -63,9 +63,13 @@ func Run(t *testing.T, fresh func(t *testing.T) *Harness) {
 
 	topic("turns/small run behind a large one", smallBehindLarge)
 	topic("turns/priority weighs and starves nobody", priorityWeighs)
+	topic("turns/priority changes while it runs", priorityChanges)
 
 	topic("inspect/stats and runs", stats)
+	topic("inspect/backlog", backlog)
 	topic("inspect/holder of a lease", holder)
+	topic("roster/workers come and go", rosterWorkers)
+	topic("roster/one holds a claim", rosterClaims)
 	topic("invalid arguments", invalidArguments)
 	topic("close", closeValue)
 	topic("storm/each job is done once", storm)

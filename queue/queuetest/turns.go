@@ -44,3 +44,29 @@ func priorityWeighs(s *suite) {
 		s.Fatalf("turns %v, want some for each and more for the higher priority", turns)
 	}
 }
+
+// priorityChanges wants a change of priority to count from the next turns on.
+func priorityChanges(s *suite) {
+	s.open("one", func(r *queue.Run) { r.Priority = queue.Low })
+	s.open("two", func(r *queue.Run) { r.Priority = queue.High })
+	s.publish("one", jobs("t", 150)...)
+	s.publish("two", jobs("t", 150)...)
+	count := func() map[string]int {
+		turns := map[string]int{}
+		for range 3 * (1 + 16) {
+			l := s.lease()
+			turns[l.Job().Run]++
+			s.done(l)
+		}
+		return turns
+	}
+	if before := count(); before["one"] >= before["two"] {
+		s.Fatalf("turns %v, want more for the run of the higher priority", before)
+	}
+	s.open("one", func(r *queue.Run) { r.Priority = queue.High })
+	s.open("two", func(r *queue.Run) { r.Priority = queue.Low })
+	s.eventually("the turns follow the changed priorities", func() bool {
+		after := count()
+		return after["one"] > after["two"]
+	})
+}

@@ -27,7 +27,9 @@ type command struct {
 	engine *engine
 	stream *stream
 
-	ooms, breaks int // of the watch, when it was enlisted
+	// Of the watch, when it was enlisted or last seen to go on; guarded by the watch.
+	ooms, breaks int
+	watched      bool // it listened
 
 	streamed chan struct{} // closed when the output has ended
 	outErr   error         // of the connection; valid after streamed
@@ -44,7 +46,6 @@ type command struct {
 	over   chan struct{}         // closed when it has ended, or nobody can know
 	info   container.ExecInspect // valid after over, where err is nil
 	err    error                 // likewise
-	early  bool                  // its output ended before it did; likewise
 	beside bool                  // it was killed for another command's sake; guarded by the sandbox's mu
 }
 
@@ -89,7 +90,9 @@ func (c *command) serve(cmd runtime.Command) {
 	}}
 	go func() {
 		defer close(c.streamed)
-		_, c.outErr = stdcopy.StdCopy(c.first, errs, c.stream)
+		if _, err := stdcopy.StdCopy(c.first, errs, c.stream); !errors.Is(err, net.ErrClosed) {
+			c.outErr = err // and not that we closed it
+		}
 		c.unsaid = c.first.held
 		c.keepErr = errors.Join(out.err, errs.err)
 	}()
@@ -177,7 +180,7 @@ func (c *command) follow(ctx context.Context, w *watch) {
 			c.info = info
 			return
 		case err == nil:
-			silent, c.early = time.Time{}, c.early || streamed == nil
+			silent = time.Time{}
 		case isAnswer(err):
 			c.err = err
 			return

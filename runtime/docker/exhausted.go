@@ -4,7 +4,6 @@ package docker
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,14 +45,9 @@ type pidsRoom struct {
 
 // room looks before a command; nil where there is no limit, or no such file.
 func (s *Sandbox) room() *pidsRoom {
-	if s.spec.Resources.Pids == 0 {
-		return nil
-	}
-	state, err := s.rt.engine.state(context.Background(), s.box.ID)
-	if err != nil {
-		return nil
-	}
-	dir := pidsGroup(state.Pid, s.box.ID)
+	s.mu.Lock()
+	dir := s.group
+	s.mu.Unlock()
 	if dir == "" {
 		return nil
 	}

@@ -22,7 +22,8 @@ func (s *Sandbox) ended(ctx context.Context, cmd runtime.Command, c *command, ro
 		}
 		return runtime.Exit{}, s.lostOr(context.WithoutCancel(ctx), c.err)
 	}
-	if c.early && c.cut(s.rt.watch) {
+	if c.info.Pid != 0 && (c.outErr != nil || !s.rt.watch.outlived(c)) {
+		// Its streams were cut off and it ended, maybe of that.
 		return runtime.Exit{}, s.lostOr(context.WithoutCancel(ctx), errCut)
 	}
 	s.mu.Lock()

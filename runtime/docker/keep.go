@@ -156,6 +156,8 @@ func (r *Runtime) resume(ctx context.Context, e *estate, k kept) (*Sandbox, erro
 		err = fmt.Errorf("%w: it was stopped, and its disk was in memory", runtime.ErrLost)
 	case !state.Running:
 		err = s.start(ctx)
+	default:
+		s.started(state)
 	}
 	if err != nil {
 		return nil, err

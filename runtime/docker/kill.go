@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -167,93 +166,6 @@ func (s *Sandbox) tool(ctx context.Context, user string, args ...string) (int, e
 		c.err = fmt.Errorf("the tool can't be started: %s", reason(strings.TrimSpace(string(c.unsaid))))
 	}
 	return c.info.ExitCode, c.err
-}
-
-// process is one of the engine's list, with ids as the engine's machine has them.
-type process struct{ pid, parent, session int }
-
-// processes lists the living ones of the container. Zombies don't count: they have ended,
-// and PID 1 reaps them.
-func (s *Sandbox) processes(ctx context.Context) ([]process, error) {
-	e := s.rt.engine
-	top, err := quick(ctx, e, "top", func(ctx context.Context) (container.TopResponse, error) {
-		return e.ContainerTop(ctx, s.box.ID, []string{"-eo", "pid,ppid,sid,stat,args"})
-	})
-	if err != nil {
-		return nil, err
-	}
-	var list []process
-	for _, row := range top.Processes {
-		if len(row) < 4 {
-			return nil, fmt.Errorf("docker: top: a row is %q: want pid, ppid, sid, stat and args", row)
-		}
-		if strings.HasPrefix(row[3], "Z") || strings.HasPrefix(row[3], "X") {
-			continue
-		}
-		var p process
-		for i, into := range []*int{&p.pid, &p.parent, &p.session} {
-			if *into, err = strconv.Atoi(row[i]); err != nil {
-				return nil, fmt.Errorf("docker: top: %w", err)
-			}
-		}
-		list = append(list, p)
-	}
-	return list, nil
-}
-
-// alone reports whether PID 1 is all that lives in the container.
-func (s *Sandbox) alone(ctx context.Context) (bool, error) {
-	state, err := s.rt.engine.state(ctx, s.box.ID)
-	if err != nil {
-		return false, err
-	}
-	list, err := s.processes(ctx)
-	if err != nil {
-		return false, err
-	}
-	return len(list) == 1 && list[0].pid == state.Pid, nil
-}
-
-// restart stops the container and starts it again, which nothing inside survives. What is
-// in its layer stays; what is in memory is put back (the disk) or lost (/dev/shm).
-func (s *Sandbox) restart(ctx context.Context) error {
-	s.setStopping(true)
-	defer s.setStopping(false)
-	e := s.rt.engine
-	disk, err := s.saveDisk(ctx)
-	if err != nil {
-		return err
-	}
-	defer disk.Close()
-	now := 0
-	_, err = slow(ctx, e, "stop container", just(func(ctx context.Context) error {
-		return e.ContainerStop(ctx, s.box.ID, container.StopOptions{Timeout: &now})
-	}))
-	if err != nil {
-		return err
-	}
-	if !s.box.Mounted {
-		if err := s.rt.tools.put(ctx, s.box.ID, s.box.Arch); err != nil {
-			return err
-		}
-	}
-	if err := s.start(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.restarts++
-	phase := s.phase
-	s.mu.Unlock()
-	if err := s.loadDisk(ctx, disk); err != nil {
-		return err
-	}
-	return s.applyNetwork(ctx, phase)
-}
-
-func (s *Sandbox) setStopping(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopping = on
 }
 
 // killWait is how long is waited between looks at processes that were killed.

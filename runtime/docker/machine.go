@@ -106,6 +106,7 @@ var unprotected = []string{
 	"Programs that run as root inside are root of the container, with the engine's default capabilities less NET_RAW and MKNOD.",
 	"Under full_internet a sandbox reaches what the engine's machine reaches, its own listeners and private networks included.",
 	"A program that changes a directory while files are copied out of it may have a symlink followed, to other files of its own container.",
+	"When the worker is killed, what runs in its containers goes on until they are swept, or their names are opened again.",
 	"When a command out of time can't be killed otherwise, the container is stopped and started: what other commands left running ends too, and /dev/shm is empty.",
 }
 

@@ -56,6 +56,12 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
+func benchLab(b *testing.B) *lab {
+	b.Helper()
+	cli := testenv.Docker(b)
+	return &lab{cli: cli, image: testenv.BusyboxImage(b, cli), dir: b.TempDir()}
+}
+
 // left lists what has a record in the lab's directory.
 func (l *lab) left(t testing.TB) []string {
 	t.Helper()

@@ -17,7 +17,7 @@ var _ runtime.Pruner = (*Runtime)(nil)
 // in the runtime's directory. Images are everybody's who uses the engine: those in use, or
 // used a short while ago, stay. An engine that can't be reached has none.
 func (r *Runtime) Prune(ctx context.Context, opts runtime.PruneOptions) ([]runtime.Pruned, error) {
-	found := r.tidy(time.Now(), opts.DryRun)
+	found := r.clear(time.Now(), opts.DryRun)
 	budget := opts.ImageBudget
 	if budget == 0 {
 		budget = r.images.Budget()

@@ -61,7 +61,7 @@ func New(cfg Config) (*Runtime, error) {
 	r := &Runtime{cfg: cfg, engine: e, images: store, subnets: pool}
 	r.tools = tools{dir: cfg.Dir, engine: e}
 	r.watch = newWatch(e, cfg.Store)
-	r.tidy(time.Now(), false)
+	r.tidy(time.Now())
 	return r, nil
 }
 

@@ -40,7 +40,8 @@ type Sandbox struct {
 	running  map[*command]struct{}
 	dirty    bool // something but PID 1 may be running
 	restarts int
-	stopping bool // by us, to start it again
+	stopping bool   // by us, to start it again
+	group    string // where the kernel counts its processes; empty where that can't be seen
 }
 
 var (
@@ -139,7 +140,21 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err == nil && !state.Running {
 		err = fmt.Errorf("the container ended as soon as it was started: %s", stateText(state))
 	}
+	if err == nil {
+		s.started(state)
+	}
 	return err
+}
+
+// started notes what differs from one start to the next.
+func (s *Sandbox) started(state *container.State) {
+	group := ""
+	if s.spec.Resources.Pids > 0 {
+		group = pidsGroup(state.Pid, s.box.ID)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.group = group
 }
 
 // state asks how a container is.
@@ -186,10 +201,14 @@ func (s *Sandbox) alive(ctx context.Context) error {
 		if after, stopping := s.restarting(); !stopping && after == before {
 			return s.lose("its container doesn't run any more: " + stateText(state))
 		}
-		// We are starting it again: wait for that.
-		s.power.RLock()
-		s.power.RUnlock() //nolint:staticcheck // nothing is guarded, only waited for
+		s.awaitRestart()
 	}
+}
+
+// awaitRestart returns when the container was started again by us.
+func (s *Sandbox) awaitRestart() {
+	s.power.RLock()
+	defer s.power.RUnlock()
 }
 
 // restarting returns how often the container was started again, and whether it is being.

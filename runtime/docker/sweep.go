@@ -153,8 +153,11 @@ const tidyAge = time.Hour
 // tidy removes the records of dead owners that belong to nothing: whoever crashed between
 // a record and its container, or after it. It needs no engine: a record that is older than
 // its expiry by an hour belongs to nothing that anybody would keep, and what may still be
-// on the engine is listed by its labels. A dry one removes nothing and returns the same.
-func (r *Runtime) tidy(now time.Time, dry bool) []runtime.Pruned {
+// on the engine is listed by its labels.
+func (r *Runtime) tidy(now time.Time) { r.clear(now, false) }
+
+// clear returns what tidy removes, and with dry removes nothing.
+func (r *Runtime) clear(now time.Time, dry bool) []runtime.Pruned {
 	var found []runtime.Pruned
 	paths, _ := filepath.Glob(filepath.Join(r.cfg.Dir, boxesName, "*@*"))
 	for _, path := range paths {

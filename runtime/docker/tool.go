@@ -152,12 +152,22 @@ func (t *tools) put(ctx context.Context, id, arch string) error {
 
 func second[T any](_ T, err error) error { return err }
 
-// putArchive unpacks a tar stream at the container's root.
+// putArchive unpacks a tar stream at the container's root. How long that takes depends on
+// how much it is, so what is watched is that it goes on.
 func (e *engine) putArchive(ctx context.Context, id string, r io.Reader) error {
-	_, err := slow(ctx, e, "put files into the container", just(func(ctx context.Context) error {
-		return e.CopyToContainer(ctx, id, "/", r, container.CopyToContainerOptions{})
-	}))
-	return err
+	const what = "put files into the container"
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := newIdle(e.long, func() { cancel(&stalledError{what, e.long}) })
+	defer idle.stop()
+	err := e.CopyToContainer(ctx, id, "/", idle.reader(r), container.CopyToContainerOptions{})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return e.explain(what, err)
 }
 
 // readFile reads a small file of a container; a longer one is cut.

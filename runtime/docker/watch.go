@@ -168,7 +168,7 @@ func (w *watch) drop(s *Sandbox) {
 func (w *watch) enlist(c *command) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c.ooms, c.breaks = w.ooms[c.box], w.breaks
+	c.ooms, c.breaks, c.watched = w.ooms[c.box], w.breaks, w.connected
 	w.commands[c.id] = c
 }
 
@@ -183,15 +183,38 @@ func (w *watch) renew(c *command) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.connected {
-		c.breaks = w.breaks
+		c.breaks, c.watched = w.breaks, true
 	}
 }
 
-// broke reports whether the stream broke since the command was enlisted.
+// broke reports whether the stream broke since the command was enlisted, or last seen to go
+// on. A stream that there wasn't tells nothing.
 func (w *watch) broke(c *command) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.connected || w.breaks != c.breaks
+	return c.watched && (!w.connected || w.breaks != c.breaks)
+}
+
+// outlived waits until the stream told of the command's end, or broke, or says nothing. That
+// it told and didn't break proves that it was there when the command ended.
+func (w *watch) outlived(c *command) bool {
+	w.mu.Lock()
+	watched := c.watched
+	w.mu.Unlock()
+	if !watched {
+		return true
+	}
+	const late, look = 2 * time.Second, 50 * time.Millisecond
+	for end := time.Now().Add(late); !w.broke(c) && time.Now().Before(end); {
+		t := time.NewTimer(look)
+		select {
+		case <-c.dead:
+			t.Stop()
+			return !w.broke(c)
+		case <-t.C:
+		}
+	}
+	return !w.broke(c)
 }
 
 // sawOOM reports whether something in the command's container was killed for want of

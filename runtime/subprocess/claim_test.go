@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -243,7 +244,7 @@ func TestHalfMade(t *testing.T) {
 // The instants without a record leave empty directories, which the next start removes.
 func TestNewTidiesUp(t *testing.T) {
 	rt := newRuntime(t, Config{})
-	for _, d := range []string{"a@new-1/work", "a@new-1/tmp", "b@side", "c@new-2/work/sub", "d@new-3", "e"} {
+	for _, d := range []string{"aa@new-1/work", "aa@new-1/tmp", "bb@side", "cc@new-2/work/sub", "dd@new-3", "e"} {
 		if err := os.MkdirAll(filepath.Join(rt.cfg.Root, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -256,13 +257,37 @@ func TestNewTidiesUp(t *testing.T) {
 	if diff := cmp.Diff(before, entriesOf(t, rt.cfg.Root)); diff != "" {
 		t.Errorf("young directories (-before +after):\n%s", diff)
 	}
-	if _, err := rt.claims.tidy(time.Now().Add(2*tidyAge), false); err != nil {
+	old := time.Now().Add(2 * tidyAge)
+	would, err := rt.claims.tidy(old, true)
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"c@new-2", "e", "living", "living@side"}
+	if diff := cmp.Diff(before, entriesOf(t, rt.cfg.Root)); diff != "" {
+		t.Errorf("after a dry run (-before +after):\n%s", diff)
+	}
+	did, err := rt.claims.tidy(old, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"aa@new-1", "bb@side", "dd@new-3"}, prunedNames(did)); diff != "" {
+		t.Errorf("said to be removed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(prunedNames(did), prunedNames(would)); diff != "" {
+		t.Errorf("the dry run said something else (-did +would):\n%s", diff)
+	}
+	want := []string{"cc@new-2", "e", "living", "living@side"}
 	if diff := cmp.Diff(want, entriesOf(t, rt.cfg.Root)); diff != "" {
 		t.Errorf("below the root (-want +got):\n%s", diff)
 	}
+}
+
+func prunedNames(list []runtime.Pruned) []string {
+	var names []string
+	for _, p := range list {
+		names = append(names, filepath.Base(p.ID))
+	}
+	slices.Sort(names)
+	return names
 }
 
 func FuzzReadRecord(f *testing.F) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -85,7 +86,7 @@ func (c claims) tidy(now time.Time, dry bool) (found []runtime.Pruned, err error
 				_ = unlinkEmpty(side, workName)
 				_ = unlinkEmpty(side, tmpName)
 			}
-			if dry || unlinkEmpty(root, base) == nil {
+			if dry && isBare(side) || !dry && unlinkEmpty(root, base) == nil {
 				found = append(found, runtime.Pruned{
 					Kind: "directory", ID: filepath.Join(c.root, base), Used: time.Unix(int64(st.Mtim.Sec), 0), Why: "it is what a crash left of a sandbox, without a record",
 				})
@@ -95,6 +96,35 @@ func (c claims) tidy(now time.Time, dry bool) (found []runtime.Pruned, err error
 		side.Close()
 	}
 	return found, nil
+}
+
+// isBare reports whether a side directory has nothing in it but the empty directories that
+// it is begun with.
+func isBare(side *os.File) bool {
+	dir, err := openDirAt(side, ".") // what was opened for its lock keeps its place
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return false
+	}
+	for _, name := range names {
+		if name != workName && name != tmpName {
+			return false
+		}
+		sub, err := openDirAt(side, name)
+		if err != nil {
+			return false
+		}
+		_, err = sub.Readdirnames(1)
+		sub.Close()
+		if !errors.Is(err, io.EOF) {
+			return false
+		}
+	}
+	return true
 }
 
 var _ runtime.Pruner = (*Runtime)(nil)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command s3server serves an S3 API over a temporary directory, for tests: a real server,
+// S3server serves an S3 API over a temporary directory, for tests: a real server,
 // with signatures, conditions and multipart uploads. It prints one line of JSON when it
 // takes requests, and ends, with its directory, when its standard input does: so it never
 // outlives the test that started it.
@@ -108,7 +108,8 @@ func makeBucket(ctx context.Context, be *posix.Posix, me Server) error {
 	if err != nil {
 		return err
 	}
-	ctx = context.WithValue(ctx, "bucket-owner", auth.Account{Access: me.AccessKey}) //nolint:staticcheck // the backend's own key
+	//lint:ignore SA1029 the backend looks for this key
+	ctx = context.WithValue(ctx, "bucket-owner", auth.Account{Access: me.AccessKey})
 	return be.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &me.Bucket, CreateBucketConfiguration: &s3types.CreateBucketConfiguration{}}, acl)
 }
 

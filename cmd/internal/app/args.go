@@ -120,6 +120,7 @@ func plainer(err error) error {
 func badValue(f *pflag.Flag, value string, err error) error {
 	want := map[string]string{
 		"int": "a whole number", "bool": "true or false", "duration": "a duration such as 30s, 10m or 1h30m",
+		"size": "a size such as 512MiB or 2GiB, or 0",
 	}[f.Value.Type()]
 	if want == "" {
 		return err

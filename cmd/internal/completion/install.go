@@ -33,6 +33,7 @@ var flags = map[string]cobra.CompletionFunc{
 	"log-format": words("auto", "text", "json"),
 	"raw":        words("stdout", "stderr"),
 	"runtimes":   words(runtimes.Types()...),
+	"runtime":    words(runtimes.Types()...),
 	"task":       taskIDs,
 	"trial":      trialNames,
 	"pack":       directories,

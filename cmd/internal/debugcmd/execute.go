@@ -107,7 +107,7 @@ func (s *session) admit(ctx context.Context) (err error) {
 		return refuse(err)
 	}
 	// The lock proves that whoever left a sandbox here is gone.
-	if err := runtimes.Sweep(ctx, s.runtimes, s.identity.StoreUUID, s.log); err != nil {
+	if _, err := runtimes.Sweep(ctx, s.runtimes, s.identity.StoreUUID, s.log); err != nil {
 		return refuse(err)
 	}
 	return nil

@@ -59,6 +59,15 @@ func (d *Dir) Work() string { return d.path("work") }
 // WorkOf is where sandboxes of a data directory are, whoever owns it.
 func WorkOf(root string) string { return filepath.Join(root, hidden, "work") }
 
+// WorkerOf is where the worker of a data directory keeps packs and spool, whoever owns it.
+func WorkerOf(root string) string { return filepath.Join(root, hidden, "worker") }
+
+// HiddenOf has all of a data directory that is not the store.
+func HiddenOf(root string) string { return filepath.Join(root, hidden) }
+
+// IsRebuilt reports whether an entry of [HiddenOf] is one that [Dir.Clear] removes.
+func IsRebuilt(name string) bool { return name == "queue" || name == "tmp" }
+
 // KeptOf is where is written down what was kept in a data directory for people.
 func KeptOf(root string) string { return filepath.Join(root, hidden, "kept") }
 

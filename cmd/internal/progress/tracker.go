@@ -78,6 +78,14 @@ func (t *Tracker) Plan(run string, total, before int) {
 	t.poke()
 }
 
+// Reopen tells that trials of a run that were done are to be done once more.
+func (t *Tracker) Reopen(run string, trials int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts(run).Done -= trials
+	t.poke()
+}
+
 // Observe takes an event of the worker.
 func (t *Tracker) Observe(e worker.Event) {
 	t.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/queue"
 	"github.com/tidemill/tidemill/queue/natsqueue"
 )
 
@@ -35,14 +36,41 @@ func Check(where string) error {
 	return nil
 }
 
-// Dial connects to the queue of a store.
-func Dial(ctx context.Context, where, storeUUID string) (*natsqueue.Queue, error) {
-	if err := Check(where); err != nil {
+// Dial connects to the queue of a store. It refuses a server that can't serve, and says
+// in a hint what to do.
+func (f *Flags) Dial(ctx context.Context, storeUUID string) (*natsqueue.Queue, error) {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	q, err := natsqueue.Dial(ctx, where, natsqueue.Config{Store: storeUUID})
+	opts, err := f.options()
 	if err != nil {
-		return nil, app.Hint(err, "is the server up, with JetStream on, and does it serve this store and no other?")
+		return nil, app.Usage(err)
+	}
+	q, err := natsqueue.Dial(ctx, f.URL, f.config(storeUUID), opts...)
+	if err != nil {
+		return nil, app.Hint(err, "%s", advice(err))
 	}
 	return q, nil
+}
+
+// advice is what to do about a server that was refused.
+func advice(err error) string {
+	for _, a := range []struct {
+		err error
+		do  string
+	}{
+		{natsqueue.ErrCredentials, "name a user that the server knows with --nats-creds, --nats-nkey, --nats-user or --nats-token"},
+		{natsqueue.ErrPermission, "docs/nats.md lists what the user has to be allowed"},
+		{natsqueue.ErrTLS, "use tls://HOST:PORT, name the authority with --nats-ca, and our own certificate with --nats-cert and --nats-key if the server wants one"},
+		{natsqueue.ErrNoJetStream, "put a jetstream block into the server's configuration, and enable it for the account"},
+		{natsqueue.ErrTooOld, "upgrade every server of the cluster"},
+		{natsqueue.ErrClockSkew, "have both machines set their clocks by NTP"},
+		{natsqueue.ErrReplicas, "ask for fewer copies with --nats-replicas, or add servers to the cluster"},
+		{queue.ErrConflict, "give each store a NATS account of its own, or delete the stream if nothing needs it"},
+	} {
+		if errors.Is(err, a.err) {
+			return a.do
+		}
+	}
+	return "is the server up, and can it be reached from here?"
 }

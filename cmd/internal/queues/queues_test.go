@@ -46,7 +46,8 @@ func TestDialNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	_, err = Dial(t.Context(), "nats://user:secret@"+l.Addr().String(), someStore)
+	f := Flags{URL: "nats://user:secret@" + l.Addr().String()}
+	_, err = f.Dial(t.Context(), someStore)
 	if !errors.Is(err, queue.ErrUnreachable) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v; want %v without the password", err, queue.ErrUnreachable)
 	}

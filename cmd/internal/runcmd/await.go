@@ -38,6 +38,13 @@ func (s *session) await(ctx context.Context) error {
 				return nil
 			}
 			idle = live == 0
+			held, err := s.held(ctx)
+			switch {
+			case err != nil && ctx.Err() == nil:
+				return err
+			case held != nil:
+				return held
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -60,9 +67,9 @@ func (s *session) allDone() bool {
 func (s *session) live(ctx context.Context) (int, error) {
 	n := 0
 	for _, r := range s.runs {
-		st, err := s.queue.Stats(ctx, r.RunID)
+		st, err := s.stats(ctx, r.RunID)
 		if err != nil {
-			return 0, fmt.Errorf("run %s: %w", r.RunID, err)
+			return 0, err
 		}
 		n += st.Live()
 	}

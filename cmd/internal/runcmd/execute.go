@@ -15,7 +15,6 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/local"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
-	"github.com/tidemill/tidemill/cmd/internal/runtimes"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/manifest"
@@ -42,6 +41,8 @@ type session struct {
 	// sick is why the embedded queue gave up, nil while it works.
 	sick atomic.Pointer[string]
 	undo []func() error // newest last
+	// works has the runs of runs, for those who give orders.
+	works works
 }
 
 // execute does it all. What can be wrong with the input is found before anything runs.
@@ -56,6 +57,9 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 		return err
 	}
 	if err := app.CheckRunID(o.runID, files); err != nil {
+		return err
+	}
+	if err := stores.OnlyHere(o.data, "tidemill run", files); err != nil {
 		return err
 	}
 	defer app.Closing(&err, s.close)
@@ -84,16 +88,17 @@ func (s *session) conclude(ctx context.Context) error {
 	if err := s.startQueue(ctx); err != nil {
 		return err
 	}
-	// The lock proves that whoever left a sandbox here is gone.
-	if err := runtimes.Sweep(ctx, s.runtimes, s.identity.StoreUUID, s.log); err != nil {
-		return err
-	}
 	worked := s.work(ctx)
-	if worked != nil && !errors.Is(worked, app.ErrInterrupted) {
+	held, isHeld := errors.AsType[*heldError](worked)
+	if worked != nil && !isHeld && !errors.Is(worked, app.ErrInterrupted) {
 		return worked
 	}
 	// Even an interrupted run gets its report: of what there is.
-	return s.report(context.WithoutCancel(ctx), worked != nil)
+	err := s.report(context.WithoutCancel(ctx), worked != nil)
+	if isHeld && errors.Is(err, app.ErrInterrupted) {
+		return held.explain()
+	}
+	return err
 }
 
 func (s *session) onClose(f func() error) { s.undo = append(s.undo, f) }

@@ -171,6 +171,13 @@ func (s *session) putBack(ctx context.Context, rec manifest.RunRecord, packs []*
 	p := producer.Producer{
 		Store: s.store, StoreUUID: s.identity.StoreUUID, Queue: s.queue, Log: s.log, Version: version.String(), Pool: queue.DefaultPool,
 	}
+	now, err := dispatch.Control(ctx, s.store, rec.RunID)
+	if err != nil {
+		return err
+	}
+	if now.Paused != nil {
+		return s.refused(&producer.PausedError{RunID: rec.RunID, Control: *now.Paused})
+	}
 	re, err := p.Regrade(ctx, rec, producer.Regrade{
 		Select: selected, By: cmp.Or(os.Getenv("USER"), "unknown"), Packs: packs, TempDir: s.dir.Temp(),
 		OnDecided: func(re producer.Reopened) { s.tracker.Plan(rec.RunID, re.Trials, 0) },
@@ -191,6 +198,7 @@ func (s *session) putBack(ctx context.Context, rec manifest.RunRecord, packs []*
 		return err
 	}
 	s.runs = append(s.runs, rec)
+	s.works.add(rec)
 	s.reporter.Submitted(progress.Run{RunID: rec.RunID, Group: rec.Group, Continued: re.Continued, Tasks: re.Tasks, Trials: re.Trials})
 	if len(re.LeftOut) > 0 {
 		s.log.Warn().Str("run_id", rec.RunID).Str("why", producer.Reasons(re.LeftOut)).Msg("selected trials that are not graded again")

@@ -16,6 +16,7 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/aggregatecmd"
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/local"
+	"github.com/tidemill/tidemill/cmd/internal/runtimes"
 )
 
 // options are the command's flags.
@@ -28,6 +29,7 @@ type options struct {
 	maxTasks int
 	json     bool
 	vars     app.VarFlags
+	sweep    runtimes.SweepFlags
 	log      *app.LogFlags
 }
 
@@ -76,6 +78,7 @@ func (o *options) register(cmd *cobra.Command) {
 	f.StringVar(&o.listen, "listen", "", "`host:port` where the embedded queue also listens, without a password, for workers and clients of your own; port 0 takes a free one (default no port)")
 	f.IntVar(&o.maxTasks, "max-tasks", 20, aggregatecmd.MaxTasksHelp)
 	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table, one for each run")
+	o.sweep.Register(f)
 	o.vars.Register(cmd)
 }
 
@@ -92,5 +95,5 @@ func (o options) check() error {
 	if _, _, err := net.SplitHostPort(o.listen); o.listen != "" && err != nil {
 		return fmt.Errorf("--listen %q: want host:port, such as 127.0.0.1:4222", o.listen)
 	}
-	return nil
+	return o.sweep.Check()
 }

@@ -34,13 +34,15 @@ func (s *session) submitOne(ctx context.Context, d *producer.Draft, o producer.O
 		Pool:       queue.DefaultPool,
 		OnProgress: func(p producer.Progress) { s.tracker.Plan(o.RunID, p.Total, p.Committed) },
 	}
+	o.NotPaused = true
 	sub, err := p.Submit(ctx, d, o)
 	if _, ok := errors.AsType[*producer.PlanConflictError](err); ok {
 		return app.Usage(err)
 	}
 	if err != nil {
-		return err
+		return s.refused(err)
 	}
+	s.works.add(sub.Record)
 	s.tracker.Plan(sub.Record.RunID, sub.Total, sub.Committed)
 	s.runs = append(s.runs, sub.Record)
 	s.reporter.Submitted(progress.Run{

@@ -8,9 +8,12 @@ import (
 	"sync"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/control"
 	"github.com/tidemill/tidemill/cmd/internal/live"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
+	"github.com/tidemill/tidemill/cmd/internal/runtimes"
 	"github.com/tidemill/tidemill/cmd/internal/version"
+	"github.com/tidemill/tidemill/internal/sweep"
 	"github.com/tidemill/tidemill/internal/worker"
 )
 
@@ -29,8 +32,21 @@ func (s *session) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The lock proves that whoever left a sandbox here is gone, unless workers may come
+	// from elsewhere.
+	sweeping, err := s.sweep.Start(ctx, sweep.Config{
+		Store: s.identity.StoreUUID, Leases: s.queue, Log: s.log,
+		Sources: runtimes.Sources(s.runtimes, func(kind string) bool { return runtimes.Alone(kind, s.listens != "") }),
+	}, w)
+	if err != nil {
+		return err
+	}
 	shown := &live.Server{Find: w.Attempt}
-	stopServing, err := s.dir.Serve(s.tracker.Snapshot, shown.Routes()...)
+	gov, err := s.governor(w.Name)
+	if err != nil {
+		return err
+	}
+	stopServing, err := s.dir.Serve(s.tracker.Snapshot, append(shown.Routes(), control.Route(s.obey))...)
 	if err != nil {
 		// Clients can still read the store.
 		s.log.Warn().Err(err).Msg("no clients can ask this process what is running")
@@ -47,6 +63,8 @@ func (s *session) work(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var workErr error
 	wg.Go(func() { workErr = w.Run(serving) })
+	wg.Go(func() { sweeping(serving) })
+	wg.Go(func() { gov.Run(serving) })
 	wg.Go(func() { s.watchSignals(ctx, w) })
 	err = s.submit(ctx)
 	if err == nil {

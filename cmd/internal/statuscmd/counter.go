@@ -6,14 +6,16 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
-	"github.com/tidemill/tidemill/internal/dispatch"
+	"github.com/tidemill/tidemill/internal/governor"
 	"github.com/tidemill/tidemill/manifest"
 )
 
@@ -24,32 +26,50 @@ const commitReads = 16
 // the commits that came since; of those that it read it keeps a few bytes each.
 type counter struct {
 	store bundle.Store
+	rec   manifest.RunRecord
 	base  summary
+	ends  *governor.Ends
 
 	mu      sync.Mutex
 	known   map[trialKey]shown
 	reasons []string // termination reasons, by number
+	micros  int64    // what agents of the commits reported to have spent, in micro-dollars
+	recent  []time.Time
 }
+
+// speedWindow is how much of the past says how fast the run goes.
+const speedWindow = 10 * time.Minute
 
 type trialKey [16]byte
 
 // shown is what a trial's commit of its highest epoch says.
 type shown struct {
-	epoch  uint32
-	reason uint16
-	state  uint8 // of states
+	epoch   uint32
+	attempt uint32
+	reason  uint16
+	state   uint8 // of states
 }
 
 var states = []trials.State{trials.Passed, trials.Failed, trials.Unscored}
 
 func newCounter(store bundle.Store, rec manifest.RunRecord) *counter {
-	return &counter{store: store, base: summarize(rec), known: map[trialKey]shown{}}
+	return &counter{
+		store: store, rec: rec, base: summarize(rec), known: map[trialKey]shown{}, ends: governor.NewEnds(store, rec.RunID),
+	}
 }
 
 // look reads the commits that are new and returns what there is.
 func (c *counter) look(ctx context.Context) (*Description, error) {
 	// Before the commits: an epoch opens after the commit of the one before it.
-	epochs, err := dispatch.Epochs(ctx, c.store, c.base.RunID)
+	records, err := bundle.ReadControl(ctx, c.store, bundle.Keys{Run: c.base.RunID})
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", c.base.RunID, err)
+	}
+	epochs, err := bundle.CurrentEpochs(records)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", c.base.RunID, err)
+	}
+	now, err := bundle.FoldControl(records)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", c.base.RunID, err)
 	}
@@ -62,8 +82,8 @@ func (c *counter) look(ctx context.Context) (*Description, error) {
 			break
 		}
 		id, epoch, ok := bundle.ParseCommitKey(info.Key)
-		var key trialKey
-		if n, err := hex.Decode(key[:], []byte(id[:min(len(id), 32)])); !ok || err != nil || n != len(key) || c.has(key, epoch) {
+		key, isID := parseTrialKey(id)
+		if !ok || !isID || c.has(key, epoch) {
 			continue
 		}
 		g.Go(func() error {
@@ -80,7 +100,24 @@ func (c *counter) look(ctx context.Context) (*Description, error) {
 	if listErr != nil {
 		return nil, fmt.Errorf("commits of run %s: %w", c.base.RunID, listErr)
 	}
-	return c.describe(epochs), nil
+	spent, err := c.ends.Look(ctx, c.counts)
+	if err != nil {
+		return nil, err
+	}
+	return c.describe(epochs, now, spent), nil
+}
+
+// counts reports whether an attempt is the one that is shown for its trial.
+func (c *counter) counts(trial string, attempt int) bool {
+	key, ok := parseTrialKey(trial)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ok && c.known[key].attempt == uint32(attempt)
+}
+
+func parseTrialKey(id string) (key trialKey, ok bool) {
+	n, err := hex.Decode(key[:], []byte(id[:min(len(id), 2*len(key))]))
+	return key, err == nil && n == len(key)
 }
 
 func (c *counter) has(key trialKey, epoch int) bool {
@@ -101,13 +138,24 @@ func (c *counter) add(key trialKey, epoch int, commit bundle.Commit) {
 		reason = len(c.reasons)
 		c.reasons = append(c.reasons, commit.Outcome.TerminationReason)
 	}
-	c.known[key] = shown{epoch: uint32(epoch), state: uint8(state), reason: uint16(reason)}
+	c.known[key] = shown{epoch: uint32(epoch), attempt: uint32(commit.Attempt), state: uint8(state), reason: uint16(reason)}
+	if usd := commit.Metrics.CostUSD; usd != nil && commit.Regraded == nil && *usd > 0 && *usd < maxCost {
+		c.micros += int64(math.Round(*usd * 1e6))
+	}
+	if time.Since(commit.At) < speedWindow {
+		c.recent = append(c.recent, commit.At)
+	}
 }
 
-func (c *counter) describe(epochs bundle.Epochs) *Description {
+// maxCost is the most that is believed of what one agent spent, in US dollars.
+const maxCost = 1e9
+
+func (c *counter) describe(epochs bundle.Epochs, now bundle.ControlState, spent governor.Spent) *Description {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := &Description{summary: c.base, ByReason: map[string]int{}}
+	d := &Description{summary: c.base, steered: steer(&c.rec, now), ByReason: map[string]int{}, Wasted: spent}
+	d.CostUSD = float64(c.micros)/1e6 + spent.CostUSD
+	d.PerMinute = c.speed()
 	for key, s := range c.known {
 		if int(s.epoch) < epochs.Of(hex.EncodeToString(key[:])) {
 			d.Reopened++
@@ -129,6 +177,16 @@ func (c *counter) describe(epochs bundle.Epochs) *Description {
 		rate := float64(d.Passed) / float64(scored)
 		d.SuccessRate = &rate
 	}
-	d.settle()
+	d.settle(now)
 	return d
+}
+
+// speed is how many trials became done in a minute, lately.
+func (c *counter) speed() float64 {
+	c.recent = slices.DeleteFunc(c.recent, func(at time.Time) bool { return time.Since(at) >= speedWindow })
+	span := min(speedWindow, time.Since(c.base.CreatedAt))
+	if len(c.recent) == 0 || span <= 0 {
+		return 0
+	}
+	return math.Round(1000*float64(len(c.recent))/span.Minutes()) / 1000
 }

@@ -3,9 +3,11 @@
 package statuscmd
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -14,7 +16,10 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/logview"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
+	"github.com/tidemill/tidemill/internal/governor"
+	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/internal/report"
+	"github.com/tidemill/tidemill/queue"
 )
 
 // Description is one run in detail.
@@ -28,29 +33,61 @@ type Description struct {
 	// earlier outcome.
 	Reopened int            `json:"reopened"`
 	ByReason map[string]int `json:"by_termination_reason"`
+	steered
+	// PerMinute is how many trials became done in a minute, lately, and ETA how long the
+	// rest takes at that speed, in seconds; 0 where that says nothing.
+	PerMinute float64 `json:"per_minute"`
+	ETA       float64 `json:"eta_s,omitempty"`
+	// CostUSD is what agents reported to have spent, in all attempts.
+	CostUSD float64 `json:"cost_usd"`
+	// Wasted are attempts that ended and are not the ones that are shown.
+	Wasted governor.Spent `json:"wasted"`
 	// Live is what the process says that works on the run; nil when none does.
 	Live *activity `json:"live"`
 }
 
 type activity struct {
-	Slots   int                `json:"slots"`
-	Retries int                `json:"retries"`
-	ETA     float64            `json:"eta_s,omitempty"`
+	Slots   int     `json:"slots"`
+	Retries int     `json:"retries"`
+	ETA     float64 `json:"eta_s,omitempty"`
+	// Running are attempts that hold a slot, the oldest first.
 	Running []progress.Running `json:"running"`
 	// Uploading are attempts whose slot is free already.
 	Uploading []progress.Running `json:"uploading"`
+	// Workers of a fleet; absent where one process is all there is.
+	Workers []member `json:"workers,omitempty"`
+	// Queue counts what a fleet's queue has of the run; absent where it isn't open there.
+	Queue *queue.Stats `json:"queue,omitempty"`
 }
 
-// attach adds what the working process says of this run.
-func (d *Description) attach(s *progress.Snapshot) {
-	if s == nil {
-		return
+// attach adds what those say who work on this run.
+func (d *Description) attach(ctx context.Context, n news, pool string) error {
+	if d.Done >= d.Trials {
+		return nil
 	}
+	if n.works(d.RunID) && d.State == producer.StateOpen {
+		d.State = "running"
+	}
+	if d.PerMinute > 0 && d.State != producer.StatePaused && d.Ended == nil {
+		d.ETA = math.Round(60 * float64(d.Trials-d.Done) / d.PerMinute)
+	}
+	if n.owner != nil {
+		d.attachOwner(n.owner)
+		return nil
+	}
+	if n.fleet == nil {
+		return nil
+	}
+	var err error
+	d.Live, err = n.fleet.describe(ctx, d.RunID, pool)
+	return err
+}
+
+func (d *Description) attachOwner(s *progress.Snapshot) {
 	c, ok := s.Runs[d.RunID]
-	if !ok || d.Done >= d.Trials {
+	if !ok {
 		return
 	}
-	d.State = "running"
 	d.Live = &activity{
 		Slots: s.Slots, Retries: c.Retries, ETA: s.ETA(time.Now()).Seconds(),
 		Running: d.own(s.Running), Uploading: d.own(s.Uploading),
@@ -76,6 +113,11 @@ func (d *Description) Write(w io.Writer) error {
 	}
 	row("run", "%s", d.RunID)
 	row("state", "%s", d.State)
+	for _, c := range []*decision{d.Paused, d.Ended} {
+		if c != nil {
+			row("", "%s", logview.Visible([]byte(c.words)))
+		}
+	}
 	if d.Group != "" {
 		row("group", "%s", d.Group)
 	}
@@ -84,6 +126,12 @@ func (d *Description) Write(w io.Writer) error {
 	}
 	row("created", "%s", d.CreatedAt.Local().Format(time.DateTime))
 	row("agent", "%s on %s", d.Agent, d.Runtime)
+	if d.Priority != "" && d.Priority != queue.Normal {
+		row("priority", "%s", d.Priority)
+	}
+	if text := d.Limits.words(); text != "" {
+		row("limits", "%s", text)
+	}
 	row("done", "%d of %s (%s)", d.Done, app.Count(d.Trials, "trial"), app.Count(d.Tasks, "task"))
 	row("passed", "%d", d.Passed)
 	row("failed", "%d", d.Failed)
@@ -95,6 +143,7 @@ func (d *Description) Write(w io.Writer) error {
 	if d.Reopened > 0 {
 		row("put back", "%d, shown by their earlier outcome", d.Reopened)
 	}
+	d.writeSpent(row)
 	if d.Live != nil {
 		row("running", "%d of %d slots", len(d.Live.Running), d.Live.Slots)
 		for _, r := range d.Live.Running {
@@ -103,9 +152,50 @@ func (d *Description) Write(w io.Writer) error {
 		if n := len(d.Live.Uploading); n > 0 {
 			row("uploading", "%s", app.Count(n, "bundle"))
 		}
-		if d.Live.ETA > 0 {
-			row("eta", "%s", time.Duration(d.Live.ETA*float64(time.Second)).Round(time.Second))
-		}
+		d.Live.writeFleet(row)
+	}
+	eta := d.ETA
+	if d.Live != nil && d.Live.ETA > 0 {
+		eta = d.Live.ETA // which knows when it began
+	}
+	if eta > 0 {
+		row("eta", "%s", time.Duration(eta*float64(time.Second)).Round(time.Second))
 	}
 	return tw.Flush()
+}
+
+// writeSpent shows what the run has cost so far, as far as there is something.
+func (d *Description) writeSpent(row func(key, format string, args ...any)) {
+	if d.CostUSD > 0 {
+		row("cost", "%.2f USD", d.CostUSD)
+	}
+	if d.Wasted.Attempts > 0 {
+		row("wasted", "%s that didn't count, %ss", app.Count(d.Wasted.Attempts, "attempt"), d.Wasted.Seconds)
+		for _, reason := range slices.Sorted(maps.Keys(d.Wasted.ByReason)) {
+			row("", "%s %d", reason, d.Wasted.ByReason[reason])
+		}
+		if n := d.Wasted.Unstored; n > 0 {
+			row("", "%s", app.Count(n, "failed bundle"))
+		}
+	}
+	if d.Done < d.Trials && d.PerMinute > 0 {
+		row("speed", "%.1f a minute", d.PerMinute)
+	}
+}
+
+func (a *activity) writeFleet(row func(key, format string, args ...any)) {
+	if a.Queue != nil {
+		row("queue", "%d waiting, %d delayed, %d in flight, %d dead", a.Queue.Pending, a.Queue.Delayed, a.Queue.InFlight, a.Queue.Dead)
+	}
+	for i, m := range a.Workers {
+		key := ""
+		if i == 0 {
+			key = "workers"
+		}
+		text := fmt.Sprintf("%s: %d of %d slots busy, %d with this run", m.Worker, m.Busy, m.Slots, m.Running)
+		if m.Draining {
+			text += ", draining"
+		}
+		row(key, "%s", text)
+	}
 }

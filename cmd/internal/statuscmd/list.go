@@ -16,6 +16,7 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/logview"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
 	"github.com/tidemill/tidemill/internal/dispatch"
+	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/internal/report"
 	"github.com/tidemill/tidemill/manifest"
 )
@@ -35,7 +36,7 @@ type summary struct {
 	// SuccessRate is that of aggregate.json; nil where there is none yet, and where nothing
 	// was scored.
 	SuccessRate *float64 `json:"success_rate"`
-	// State is complete, open, or running where a process works on it.
+	// State is complete, cancelled, stopped, paused, open, or running where somebody works on it.
 	State string `json:"state"`
 }
 
@@ -75,10 +76,11 @@ func count(ctx context.Context, store bundle.Store, rec manifest.RunRecord) (sum
 	if s.SuccessRate, err = successRate(ctx, store, rec.RunID); err != nil {
 		return s, err
 	}
-	if s.Done, err = dispatch.CountDone(ctx, store, rec.RunID); err != nil {
+	var now bundle.ControlState
+	if s.Done, now, err = dispatch.LookAt(ctx, store, rec.RunID); err != nil {
 		return s, fmt.Errorf("run %s: %w", rec.RunID, err)
 	}
-	s.settle()
+	s.settle(now)
 	return s, nil
 }
 
@@ -101,12 +103,7 @@ func successRate(ctx context.Context, store bundle.Store, runID string) (*float6
 	return agg.SuccessRate, nil
 }
 
-func (s *summary) settle() {
-	s.State = "open"
-	if s.Done >= s.Trials {
-		s.State = "complete"
-	}
-}
+func (s *summary) settle(now bundle.ControlState) { s.State = producer.State(now, s.Done, s.Trials) }
 
 func writeList(w io.Writer, runs []summary) error {
 	if len(runs) == 0 {

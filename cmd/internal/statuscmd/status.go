@@ -12,14 +12,15 @@ import (
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
-	"github.com/tidemill/tidemill/cmd/internal/live"
-	"github.com/tidemill/tidemill/cmd/internal/progress"
+	"github.com/tidemill/tidemill/cmd/internal/queues"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
+	"github.com/tidemill/tidemill/internal/producer"
 )
 
 type options struct {
 	store stores.Flags
+	queue queues.Flags
 	json  bool
 	watch bool
 }
@@ -33,7 +34,7 @@ func Command() *cobra.Command {
 		Long: `Status lists the runs of a store, newest first, or tells about one of them: trials by
 outcome, and what is running now. The group of a matrix lists its runs. It only reads, and
 may be used while a run goes on; a process that works the data directory is asked over its
-socket.
+socket, and the workers of a fleet through the queue that --queue names.
 
 With --watch it goes on telling about a run, the newest if none is named, until every
 trial is done: drawn anew on a terminal, and as a JSON line for each change elsewhere.
@@ -42,11 +43,13 @@ Ctrl-C ends it; the run goes on.
 		Example: `  tidemill status
   tidemill status nightly-7
   tidemill status --watch
-  tidemill status --data /var/lib/evals --json`,
+  tidemill status --data /var/lib/evals --json
+  tidemill status --store /mnt/evals --queue nats://127.0.0.1:4222 nightly-7`,
 		Args: app.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.execute(cmd, args) },
 	}
 	o.store.Register(cmd)
+	o.queue.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on until the run is complete")
 	return cmd
@@ -59,11 +62,16 @@ func (o options) execute(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer app.Closing(&err, store.Close)
+	from, err := connect(ctx, store, o.store.Where(), &o.queue, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer app.Closing(&err, from.close)
 	if o.watch {
-		return o.follow(cmd, store, args)
+		return o.follow(cmd, store, from, args)
 	}
 	if len(args) == 0 {
-		return PrintRuns(ctx, cmd.OutOrStdout(), store, o.store.Where(), o.json)
+		return printAll(ctx, cmd.OutOrStdout(), store, from, o.json)
 	}
 	recs, err := trials.Resolve(ctx, store, args[0])
 	if err != nil {
@@ -76,9 +84,9 @@ func (o options) execute(cmd *cobra.Command, args []string) (err error) {
 				return err
 			}
 		}
-		return printRuns(ctx, cmd.OutOrStdout(), runs, o.store.Where(), o.json)
+		return printRuns(ctx, cmd.OutOrStdout(), runs, from, o.json)
 	}
-	d, err := Describe(ctx, store, o.store.Where(), args[0])
+	d, err := describe(ctx, store, from, args[0])
 	if err != nil {
 		return err
 	}
@@ -91,19 +99,23 @@ func (o options) execute(cmd *cobra.Command, args []string) (err error) {
 // PrintRuns lists the runs of a store, the newest first. where is what the store was
 // opened by: a process that works there is asked what is running.
 func PrintRuns(ctx context.Context, w io.Writer, store bundle.Store, where string, asJSON bool) error {
+	return printAll(ctx, w, store, &sources{where: where}, asJSON)
+}
+
+func printAll(ctx context.Context, w io.Writer, store bundle.Store, from *sources, asJSON bool) error {
 	runs, err := list(ctx, store)
 	if err != nil {
 		return err
 	}
-	return printRuns(ctx, w, runs, where, asJSON)
+	return printRuns(ctx, w, runs, from, asJSON)
 }
 
-func printRuns(ctx context.Context, w io.Writer, runs []summary, where string, asJSON bool) error {
-	snapshot, err := live.Snapshot(ctx, where)
+func printRuns(ctx context.Context, w io.Writer, runs []summary, from *sources, asJSON bool) error {
+	n, err := from.ask(ctx)
 	if err != nil {
 		return err
 	}
-	mark(runs, snapshot)
+	mark(runs, n)
 	if asJSON {
 		return app.PrintJSON(w, runs)
 	}
@@ -112,7 +124,11 @@ func printRuns(ctx context.Context, w io.Writer, runs []summary, where string, a
 
 // Describe tells about a run. where is what the store was opened by.
 func Describe(ctx context.Context, store bundle.Store, where, runID string) (*Description, error) {
-	snapshot, err := live.Snapshot(ctx, where)
+	return describe(ctx, store, &sources{where: where}, runID)
+}
+
+func describe(ctx context.Context, store bundle.Store, from *sources, runID string) (*Description, error) {
+	n, err := from.ask(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,17 +141,13 @@ func Describe(ctx context.Context, store bundle.Store, where, runID string) (*De
 	if err != nil {
 		return nil, err
 	}
-	d.attach(snapshot)
-	return d, nil
+	return d, d.attach(ctx, n, rec.Run.Pool)
 }
 
-// mark says which runs a process is working on.
-func mark(runs []summary, live *progress.Snapshot) {
-	if live == nil {
-		return
-	}
+// mark says which runs somebody is working on.
+func mark(runs []summary, n news) {
 	for i := range runs {
-		if _, ok := live.Runs[runs[i].RunID]; ok && runs[i].Done < runs[i].Trials {
+		if runs[i].State == producer.StateOpen && n.works(runs[i].RunID) {
 			runs[i].State = "running"
 		}
 	}

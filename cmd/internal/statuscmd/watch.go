@@ -16,7 +16,6 @@ import (
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
-	"github.com/tidemill/tidemill/cmd/internal/live"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
 	"github.com/tidemill/tidemill/manifest"
@@ -30,8 +29,8 @@ const (
 	watchShare = 5
 )
 
-// follow tells about a run until it is complete.
-func (o options) follow(cmd *cobra.Command, store bundle.Store, args []string) error {
+// follow tells about a run until it is complete or was ended.
+func (o options) follow(cmd *cobra.Command, store bundle.Store, from *sources, args []string) error {
 	ctx := cmd.Context()
 	rec, err := watched(ctx, store, args)
 	if err != nil {
@@ -44,7 +43,7 @@ func (o options) follow(cmd *cobra.Command, store bundle.Store, args []string) e
 	c := newCounter(store, rec)
 	for {
 		began := time.Now()
-		d, err := o.lookAgain(ctx, c)
+		d, err := lookAgain(ctx, from, c)
 		if err == nil {
 			err = show(d)
 		}
@@ -54,7 +53,7 @@ func (o options) follow(cmd *cobra.Command, store bundle.Store, args []string) e
 		if err != nil {
 			return err
 		}
-		if d.Done >= d.Trials {
+		if d.Done >= d.Trials || d.Ended != nil {
 			return nil
 		}
 		select {
@@ -75,8 +74,8 @@ func watched(ctx context.Context, store bundle.Store, args []string) (manifest.R
 }
 
 // lookAgain asks first and counts then: what was done meanwhile is counted, not running.
-func (o options) lookAgain(ctx context.Context, c *counter) (*Description, error) {
-	snapshot, err := live.Snapshot(ctx, o.store.Where())
+func lookAgain(ctx context.Context, from *sources, c *counter) (*Description, error) {
+	n, err := from.ask(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +83,7 @@ func (o options) lookAgain(ctx context.Context, c *counter) (*Description, error
 	if err != nil {
 		return nil, err
 	}
-	d.attach(snapshot)
-	return d, nil
+	return d, d.attach(ctx, n, c.rec.Run.Pool)
 }
 
 // showLines writes a JSON line when something changed.
@@ -93,6 +91,7 @@ func showLines(w io.Writer) func(*Description) error {
 	var last []byte
 	return func(d *Description) error {
 		still := *d
+		still.ETA, still.PerMinute = 0, 0
 		if d.Live != nil { // time that goes by is no change
 			calm := *d.Live
 			calm.ETA = 0

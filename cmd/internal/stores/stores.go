@@ -15,18 +15,38 @@ import (
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/bundle/dirstore"
+	"github.com/tidemill/tidemill/bundle/s3store"
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/version"
 )
 
 // Help is how a --store flag explains itself.
-const Help = "store of results: a directory, or file:///PATH"
+const Help = "store of results: a directory, file:///PATH, or " + s3store.Form
 
-// Open opens a store: a directory, also written as a file URL.
-func Open(_ context.Context, where string) (bundle.Store, error) {
-	return open(where, dirstore.Options{})
-}
+// mode is what a store is opened for.
+type mode int
 
-func open(where string, opts dirstore.Options) (bundle.Store, error) {
+const (
+	writing mode = iota
+	reading
+)
+
+// Open opens a store: a directory, also written as a file URL, or a bucket.
+func Open(ctx context.Context, where string) (bundle.Store, error) { return open(ctx, where, writing) }
+
+func open(ctx context.Context, where string, m mode) (bundle.Store, error) {
+	if isBucket(where) {
+		opts, err := s3store.Parse(where)
+		if err != nil {
+			return nil, app.Usage(err)
+		}
+		opts.ReadOnly, opts.Version = m == reading, version.String()
+		s, err := s3store.Open(ctx, opts)
+		if err != nil {
+			return nil, err // no typed nil
+		}
+		return s, nil
+	}
 	dir, ok := Directory(where)
 	if !ok {
 		return nil, app.Usage(unknownURL(where))
@@ -34,22 +54,28 @@ func open(where string, opts dirstore.Options) (bundle.Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, app.Usage(fmt.Errorf("store %s: is a file, want a directory", where))
 	}
-	return dirstore.Open(dir, opts)
+	s, err := dirstore.Open(dir, dirstore.Options{ReadOnly: m == reading})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
+
+func isBucket(where string) bool { return strings.HasPrefix(where, "s3:") }
 
 // unknownURL says what is wrong with what names no store.
 func unknownURL(where string) error {
 	u, err := url.Parse(where)
 	switch {
 	case where == "":
-		return errors.New("no store given; name a directory or file:///PATH")
+		return errors.New("no store given; name a directory, file:///PATH, or " + s3store.Form)
 	case err != nil:
 		// What can't be read may have a password in it.
-		return errors.New("--store can't be read: want a directory or file:///PATH")
+		return errors.New("--store can't be read: want a directory, file:///PATH, or " + s3store.Form)
 	case u.Scheme == "file":
 		return fmt.Errorf("store %q: a file URL has three slashes and an absolute path: file:///PATH", where)
 	}
-	return fmt.Errorf("store %q: no store for %s:// URLs; this version knows directories and file:///PATH", u.Redacted(), u.Scheme)
+	return fmt.Errorf("no store for %s:// URLs; this version knows directories, file:///PATH, and %s", u.Scheme, s3store.Form)
 }
 
 // OpenForWriting opens a store, tests that it decides races, and reads or makes its
@@ -65,37 +91,45 @@ func OpenForWriting(ctx context.Context, where string) (bundle.Store, bundle.Sto
 	}
 	if err != nil {
 		s.Close()
-		return nil, rec, fmt.Errorf("store %s: %w", s.URL(), err)
+		return nil, rec, err // which names the store
 	}
 	return s, rec, nil
 }
 
 // OpenExisting opens a store that was written to before, for reading: a full or
-// write-protected disk is no obstacle.
+// write-protected disk is no obstacle, nor are credentials that may only read.
 func OpenExisting(ctx context.Context, where string) (bundle.Store, error) {
-	return openExisting(ctx, where, dirstore.Options{ReadOnly: true})
+	return openExisting(ctx, where, reading)
 }
 
 // OpenForReports opens a store that was written to before, to put reports beside what
 // is there.
 func OpenForReports(ctx context.Context, where string) (bundle.Store, error) {
-	return openExisting(ctx, where, dirstore.Options{})
+	return openExisting(ctx, where, writing)
 }
 
-func openExisting(ctx context.Context, where string, opts dirstore.Options) (bundle.Store, error) {
+func openExisting(ctx context.Context, where string, m mode) (bundle.Store, error) {
+	hint := elsewhere
+	if isBucket(where) {
+		hint = elsewhereBucket
+	}
 	if path, ok := Directory(where); ok {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, app.Usage(app.Hint(fmt.Errorf("store %s: there is no such directory", where), elsewhere))
+			return nil, app.Usage(app.Hint(fmt.Errorf("store %s: there is no such directory", where), "%s", hint))
 		}
 	}
-	s, err := open(where, opts)
+	s, err := open(ctx, where, m)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := bundle.ReadIdentity(ctx, s); err != nil {
+		name := where
+		if isBucket(where) {
+			name = s.URL()
+		}
 		s.Close()
 		if errors.Is(err, bundle.ErrNotFound) {
-			return nil, app.Usage(app.Hint(fmt.Errorf("%s is not a tidemill store: it has no %s", where, bundle.StoreKey), elsewhere))
+			return nil, app.Usage(app.Hint(fmt.Errorf("%s is not a tidemill store: it has no %s", name, bundle.StoreKey), "%s", hint))
 		}
 		return nil, err
 	}
@@ -103,6 +137,8 @@ func openExisting(ctx context.Context, where string, opts dirstore.Options) (bun
 }
 
 const elsewhere = "name the directory that tidemill run --data had; without --data it is results in the working directory"
+
+const elsewhereBucket = "name bucket and prefix as tidemill submit and tidemill worker had them"
 
 // Directory returns the path of a store that is a directory.
 func Directory(where string) (string, bool) {
@@ -121,6 +157,8 @@ func Directory(where string) (string, bool) {
 func Join(storeURL, key string) string {
 	path, ok := Directory(storeURL)
 	if !ok {
+		// What follows the ? says how to get there, not where.
+		storeURL, _, _ = strings.Cut(storeURL, "?")
 		return strings.TrimSuffix(storeURL, "/") + "/" + key
 	}
 	full := filepath.Join(path, filepath.FromSlash(key))

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/control"
 	"github.com/tidemill/tidemill/cmd/internal/local"
 	"github.com/tidemill/tidemill/cmd/internal/naming"
 	"github.com/tidemill/tidemill/cmd/internal/queues"
@@ -25,11 +26,12 @@ import (
 )
 
 type options struct {
-	store, queue string
-	runID        string
-	json         bool
-	vars         app.VarFlags
-	log          *app.LogFlags
+	store string
+	queue queues.Flags
+	runID string
+	json  bool
+	vars  app.VarFlags
+	log   *app.LogFlags
 }
 
 // Command returns the submit command under a name of its own.
@@ -51,8 +53,8 @@ The id of each run goes to stdout.
 		RunE: func(cmd *cobra.Command, files []string) error { return o.execute(cmd, files) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.store, "store", local.DefaultDir, stores.Help)
-	f.StringVar(&o.queue, "queue", "", queues.Help)
+	f.StringVar(&o.store, "store", local.DefaultDir, stores.Help+"; where it isn't given, the one that the run files name")
+	o.queue.Register(f)
 	f.StringVar(&o.runID, "run-id", "", "run `id` to use or to go on with; runs of a matrix add -1, -2, … (default <name>-<UTC time>)")
 	f.BoolVar(&o.json, "json", false, "print a JSON object for each run instead of its id")
 	o.vars.Register(cmd)
@@ -72,7 +74,10 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 	if err := app.CheckRunID(o.runID, files); err != nil {
 		return err
 	}
-	if err := queues.Check(o.queue); err != nil {
+	if err := o.queue.Check(); err != nil {
+		return err
+	}
+	if o.store, err = stores.ForRuns(o.store, cmd.Flags().Changed("store"), files); err != nil {
 		return err
 	}
 	drafts, closeDrafts, err := draftAll(ctx, files, load)
@@ -118,7 +123,7 @@ func (o options) connect(ctx context.Context, log zerolog.Logger) (*producer.Pro
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := queues.Dial(ctx, o.queue, identity.StoreUUID)
+	q, err := o.queue.Dial(ctx, identity.StoreUUID)
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}
@@ -135,7 +140,7 @@ func (o options) submit(ctx context.Context, p *producer.Producer, drafts [][]*p
 				return app.Usage(err)
 			}
 			if err != nil {
-				return err
+				return control.Explain(err)
 			}
 			return o.print(stdout, sub)
 		})

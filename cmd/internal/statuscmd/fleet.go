@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statuscmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/cmd/internal/live"
+	"github.com/tidemill/tidemill/cmd/internal/progress"
+	"github.com/tidemill/tidemill/cmd/internal/queues"
+	"github.com/tidemill/tidemill/internal/worker"
+	"github.com/tidemill/tidemill/queue"
+	"github.com/tidemill/tidemill/queue/natsqueue"
+)
+
+// sources are who can tell what is going on: the process that works a data directory, and
+// the queue of a fleet.
+type sources struct {
+	where string
+	queue *natsqueue.Queue // nil without
+}
+
+// connect opens what there is. A queue that can't be reached is told, and is no reason to
+// say nothing of the store.
+func connect(ctx context.Context, store bundle.Store, where string, flags *queues.Flags, stderr io.Writer) (*sources, error) {
+	s := &sources{where: where}
+	if flags == nil || flags.URL == "" {
+		return s, nil
+	}
+	identity, err := bundle.ReadIdentity(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	if s.queue, err = flags.Dial(ctx, identity.StoreUUID); err != nil {
+		if !errors.Is(err, queue.ErrUnreachable) {
+			return nil, err
+		}
+		fmt.Fprintf(stderr, "tidemill: %v; this is what the store knows\n", err)
+		s.queue = nil
+	}
+	return s, nil
+}
+
+func (s *sources) close() error {
+	if s.queue == nil {
+		return nil
+	}
+	return s.queue.Close()
+}
+
+// news is what the sources say at one time. Both may be nil.
+type news struct {
+	owner *progress.Snapshot
+	fleet *fleet
+}
+
+// fleet is what the queue says.
+type fleet struct {
+	workers []queue.Presence
+	stats   func(ctx context.Context, run string) (*queue.Stats, error)
+}
+
+func (s *sources) ask(ctx context.Context) (n news, err error) {
+	if n.owner, err = live.Snapshot(ctx, s.where); err != nil || n.owner != nil || s.queue == nil {
+		return n, err
+	}
+	workers, err := s.queue.Workers(ctx)
+	if err != nil {
+		return n, err
+	}
+	n.fleet = &fleet{workers: workers, stats: func(ctx context.Context, run string) (*queue.Stats, error) {
+		st, err := s.queue.Stats(ctx, run)
+		if errors.Is(err, queue.ErrUnknownRun) {
+			return nil, nil
+		}
+		return &st, err
+	}}
+	return n, nil
+}
+
+// works reports whether somebody works on a run now.
+func (n news) works(run string) bool {
+	if n.owner != nil {
+		_, ok := n.owner.Runs[run]
+		return ok
+	}
+	if n.fleet == nil {
+		return false
+	}
+	return slices.ContainsFunc(n.fleet.workers, func(w queue.Presence) bool {
+		return slices.ContainsFunc(w.Running, func(r queue.Running) bool { return r.Run == run })
+	})
+}
+
+// member is a worker that serves the run's pool.
+type member struct {
+	Worker   string    `json:"worker"`
+	Pool     string    `json:"pool"`
+	Offers   []string  `json:"offers"`
+	Slots    int       `json:"slots"`
+	Busy     int       `json:"busy"`
+	Version  string    `json:"version,omitempty"`
+	Since    time.Time `json:"since"`
+	Draining bool      `json:"draining,omitempty"`
+	// Running is how many trials of this run it works on.
+	Running int `json:"running"`
+}
+
+// describe is what a fleet does for a run: workers of its pool, and what they run of it.
+func (f *fleet) describe(ctx context.Context, run, pool string) (*activity, error) {
+	a := &activity{Running: []progress.Running{}, Uploading: []progress.Running{}}
+	for _, w := range f.workers {
+		m := member{
+			Worker: w.Worker, Pool: w.Pool, Offers: w.Offers, Slots: w.Slots, Busy: w.Busy,
+			Version: w.Version, Since: w.Since, Draining: w.Draining,
+		}
+		for _, r := range w.Running {
+			if r.Run != run {
+				continue
+			}
+			m.Running++
+			if r.Phase == worker.PhaseUpload {
+				a.Uploading = append(a.Uploading, progress.Running(r))
+			} else {
+				a.Running = append(a.Running, progress.Running(r))
+			}
+		}
+		if w.Pool == pool || m.Running > 0 {
+			a.Workers = append(a.Workers, m)
+			a.Slots += w.Slots
+		}
+	}
+	for _, list := range [][]progress.Running{a.Running, a.Uploading} {
+		slices.SortFunc(list, func(x, y progress.Running) int {
+			return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.TrialID, y.TrialID))
+		})
+	}
+	var err error
+	a.Queue, err = f.stats(ctx, run)
+	return a, err
+}

@@ -1,0 +1,1 @@
+echo "arrived: Aurora" >log.txt

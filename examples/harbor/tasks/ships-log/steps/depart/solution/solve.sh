@@ -1,0 +1,1 @@
+echo "departed: $(cat manifest.txt)" >>log.txt

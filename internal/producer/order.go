@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package producer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/dispatch"
+	"github.com/tidemill/tidemill/manifest"
+	"github.com/tidemill/tidemill/queue"
+)
+
+// Order is what somebody wants to be decided about a run.
+type Order struct {
+	// Kind is pause, resume, cancel, stop, priority, limits or retry, as in [bundle.Control].
+	Kind string `json:"kind"`
+	Run  string `json:"run_id"`
+	// By says who decides.
+	By string `json:"by"`
+	// Reason and Detail say why, in a word and in a sentence; see [bundle.ArgReason].
+	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Priority of a priority order.
+	Priority string `json:"priority,omitempty"`
+	// Limits of a limits order.
+	Limits bundle.LimitChanges `json:"limits,omitzero"`
+	// Select of a retry.
+	Select Selection `json:"select,omitzero"`
+}
+
+// Answer is what came of an order.
+type Answer struct {
+	Run  string `json:"run_id"`
+	Kind string `json:"kind"`
+	// Rev of the decision that holds now: the new one, or the one that said the same
+	// before; 0 where nothing had to be decided.
+	Rev int `json:"rev"`
+	// Changed: it was decided now.
+	Changed bool `json:"changed"`
+	// Queued: the queue was told. Without it whoever works on the run finds the decision
+	// in the store.
+	Queued bool `json:"queued"`
+	// State is open, paused, cancelled, stopped or complete, now.
+	State string `json:"state"`
+	// Dropped is how many waiting trials left the queue.
+	Dropped int `json:"dropped,omitempty"`
+	// Trials are those without a result, or the ones that a retry put back; Enqueued is
+	// how many of them were not in the queue.
+	Trials   int `json:"trials,omitempty"`
+	Enqueued int `json:"enqueued,omitempty"`
+	// LeftOut counts selected trials that were not put back, by why.
+	LeftOut map[string]int `json:"left_out,omitempty"`
+}
+
+// States of a run.
+const (
+	StateOpen      = "open"
+	StateComplete  = "complete"
+	StatePaused    = "paused"
+	StateCancelled = "cancelled"
+	StateStopped   = "stopped"
+)
+
+// State is what a run is called after these decisions, with so many of its trials done.
+func State(s bundle.ControlState, done, trials int) string {
+	switch {
+	case done >= trials:
+		return StateComplete
+	case s.Ended != nil && s.Ended.Kind == bundle.ControlStop:
+		return StateStopped
+	case s.Ended != nil:
+		return StateCancelled
+	case s.Paused != nil:
+		return StatePaused
+	}
+	return StateOpen
+}
+
+// Give carries an order out. The decision is written first, then the queue is told; where
+// that fails, giving the order again tells it. The same order twice decides once. A
+// producer without a queue only decides.
+//
+// What can't be decided is a [RefusedError].
+func (p *Producer) Give(ctx context.Context, rec manifest.RunRecord, o Order) (*Answer, error) {
+	var a *Answer
+	var err error
+	if o.Kind == bundle.ControlRetry {
+		a, err = p.retry(ctx, rec, o)
+	} else {
+		a, err = p.steer(ctx, rec, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.Run, a.Kind, a.Queued = rec.RunID, o.Kind, p.Queue != nil
+	return a, nil
+}
+
+func (p *Producer) steer(ctx context.Context, rec manifest.RunRecord, o Order) (*Answer, error) {
+	done, _, err := dispatch.LookAt(ctx, p.Store, rec.RunID)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
+	}
+	a := &Answer{}
+	var now bundle.ControlState
+	decided, err := bundle.AppendControl(ctx, p.Store, bundle.Keys{Run: rec.RunID}, func(before []bundle.Control) (bundle.Control, error) {
+		now, err = bundle.FoldControl(before)
+		if err != nil {
+			return bundle.Control{}, err
+		}
+		c, err := rule(rec, o, now, done)
+		if err == nil {
+			c.Rev = len(before) + 1
+			now, err = bundle.FoldControl(append(before[:len(before):len(before)], c))
+		}
+		return c, err
+	})
+	said, nothing := errors.AsType[*saidError](err)
+	switch {
+	case nothing:
+		a.Rev = said.rev
+	case err != nil:
+		if _, refused := errors.AsType[*RefusedError](err); refused {
+			return nil, err
+		}
+		return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
+	default:
+		a.Rev, a.Changed = decided.Rev, true
+	}
+	a.State = State(now, done, rec.Plan.Trials)
+	if p.Queue == nil {
+		return a, nil
+	}
+	if err := p.enforce(ctx, rec, o, now, a); err != nil {
+		return nil, fmt.Errorf("run %s: decision %d is in the store, but the queue could not be told: %w", rec.RunID, a.Rev, err)
+	}
+	return a, nil
+}
+
+// enforce tells the queue, and puts in what is missing where the run goes on again.
+func (p *Producer) enforce(ctx context.Context, rec manifest.RunRecord, o Order, now bundle.ControlState, a *Answer) error {
+	goesOn := o.Kind == bundle.ControlResume || o.Kind == bundle.ControlLimits && a.Changed && now.Ended == nil
+	if !goesOn {
+		dropped, err := p.Tell(ctx, rec, now)
+		a.Dropped = dropped
+		return err
+	}
+	pr, err := p.Rebuild(ctx, rec)
+	a.Trials, a.Enqueued = pr.Total-pr.Committed, pr.Enqueued
+	return err
+}
+
+// Tell makes the queue treat a run as decided, and returns how many waiting jobs that
+// dropped. A run that has ended and is not open there needs nothing.
+func (p *Producer) Tell(ctx context.Context, rec manifest.RunRecord, s bundle.ControlState) (dropped int, err error) {
+	if s.Ended == nil {
+		return 0, p.open(ctx, rec, s)
+	}
+	// Held first: what is published between the purge and its end is not delivered.
+	err = p.Queue.PauseRun(ctx, rec.RunID)
+	if err == nil {
+		dropped, err = p.Queue.PurgeRun(ctx, rec.RunID)
+	}
+	if errors.Is(err, queue.ErrUnknownRun) {
+		return 0, nil
+	}
+	return dropped, err
+}
+
+// open makes a run known to the queue, or changes it there.
+func (p *Producer) open(ctx context.Context, rec manifest.RunRecord, s bundle.ControlState) error {
+	run, err := dispatch.QueueRun(rec)
+	if err != nil {
+		return err
+	}
+	run = dispatch.Steer(run, s)
+	run.Pool = cmp.Or(p.Pool, run.Pool)
+	if err := p.Queue.OpenRun(ctx, run); err != nil {
+		return fmt.Errorf("open run %s: %w", rec.RunID, err)
+	}
+	return nil
+}
