@@ -81,7 +81,12 @@ func TestFaultsBecomeSentinels(t *testing.T) {
 	} {
 		for call, do := range calls {
 			t.Run(name+"/"+call, func(t *testing.T) {
-				s := opened(t, l.server.URL(l.server.Prefix(), l.proxy.URL), hasty, func(o *s3store.Options) { o.Attempts = 3 })
+				s := opened(t, l.server.URL(l.server.Prefix(), l.proxy.URL), func(o *s3store.Options) {
+					o.Attempts = 3
+					if name == "stall" {
+						hasty(o)
+					}
+				})
 				if _, err := s.Create(t.Context(), "k", []byte("old")); err != nil {
 					t.Fatal(err)
 				}
@@ -185,7 +190,7 @@ func TestSwapNeedsAServiceThatCompares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.proxy.Inject(testenv.HTTPFault{Match: puts, Do: ignore(l.server, "If-Match")})
+	l.proxy.Inject(testenv.HTTPFault{Match: puts, Do: ignore(t, l.server, "If-Match")})
 	_, err = s.Swap(t.Context(), "k", v, []byte("new"))
 	if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "ignores If-Match") {
 		t.Errorf("error %v, want %v", err, errors.ErrUnsupported)
@@ -199,7 +204,7 @@ func TestSwapNeedsAServiceThatCompares(t *testing.T) {
 func TestReadingGoesOn(t *testing.T) {
 	l := newLab(t)
 	want := bytes.Repeat([]byte("0123456789abcdef"), 100_000)
-	s := opened(t, l.faulty(), hasty)
+	s := opened(t, l.faulty())
 	if err := s.Put(t.Context(), "k", bytes.NewReader(want), int64(len(want))); err != nil {
 		t.Fatal(err)
 	}
@@ -207,6 +212,10 @@ func TestReadingGoesOn(t *testing.T) {
 		"breaks off at once": testenv.Truncate(0), "breaks off": testenv.Truncate(700_001), "stalls": testenv.StallAt(300_000),
 	} {
 		t.Run(name, func(t *testing.T) {
+			s := s
+			if name == "stalls" {
+				s = opened(t, l.faulty(), hasty)
+			}
 			defer l.proxy.Inject(testenv.HTTPFault{Match: gets, Times: 2, Do: do})()
 			if got := read(t, s, "k"); got != string(want) {
 				t.Errorf("read %d bytes, others than were written", len(got))
@@ -229,11 +238,6 @@ func TestReadingGoesOn(t *testing.T) {
 		}
 	})
 	t.Run("is replaced meanwhile", func(t *testing.T) {
-		r, _, err := s.Get(t.Context(), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
 		l.proxy.Inject(testenv.HTTPFault{Match: gets, Times: 1, Do: testenv.Truncate(400_000)})
 		cut, _, err := s.Get(t.Context(), "k")
 		if err != nil {

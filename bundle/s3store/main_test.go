@@ -46,7 +46,7 @@ func opened(t testing.TB, where string, change ...func(*s3store.Options)) *s3sto
 }
 
 // hasty gives up on what stalls before a test's patience ends.
-func hasty(o *s3store.Options) { o.Timeout = 500 * time.Millisecond }
+func hasty(o *s3store.Options) { o.Timeout = time.Second }
 
 func read(t testing.TB, s bundle.Store, key string) string {
 	t.Helper()
@@ -78,16 +78,17 @@ func (l lab) direct() string { return l.server.URL(l.prefix, "") }
 
 // ignore makes the service blind to headers, as one that doesn't know conditions is. They
 // are signed, so the request is signed anew.
-func ignore(server testenv.S3Server, headers ...string) testenv.HTTPAction {
+func ignore(t testing.TB, server testenv.S3Server, headers ...string) testenv.HTTPAction {
+	t.Helper()
+	cfg, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(server.Region))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return func(p *testenv.FaultProxy, w http.ResponseWriter, r *http.Request) {
 		for _, h := range headers {
 			r.Header.Del(h)
 		}
-		cfg, err := config.LoadDefaultConfig(r.Context(), config.WithRegion(server.Region))
-		if err == nil {
-			err = sign(r, cfg)
-		}
-		if err != nil {
+		if err := sign(r, cfg); err != nil {
 			http.Error(w, err.Error(), http.StatusTeapot)
 			return
 		}

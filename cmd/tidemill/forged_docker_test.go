@@ -30,8 +30,9 @@ const (
   echo 'echo 1 >/logs/verifier/reward.txt' >/tests/test.sh
 done 2>/dev/null`
 	// beacon is a server that verifiers ask.
-	beacon = `setsid nc -lk -p 7007 -e echo beacon </dev/null >/dev/null 2>&1 &
-until nc 127.0.0.1 7007 </dev/null >/dev/null 2>&1; do sleep 0.1; done`
+	beacon = `echo fixed >index.html; setsid httpd -f -p 127.0.0.1:7007 -h /app </dev/null >/dev/null 2>&1 &
+until wget -qO- http://127.0.0.1:7007/; do sleep 0.1; done 2>/dev/null`
+	asks = `[ "$(wget -qO- http://127.0.0.1:7007/)" = fixed ]; echo $((1-$?)) >/logs/verifier/reward.txt`
 )
 
 var plots = []plot{
@@ -54,8 +55,8 @@ var plots = []plot{
 	{name: "root-tests-linked", agent: `mkdir mine; echo 'echo 1 >/logs/verifier/reward.txt' >mine/test.sh; ln -s /app/mine /tests; ln -s test.sh mine/link`, want: forged},
 
 	// A server that goes on, and one that isn't there.
-	{name: "served", user: "agent", agent: beacon, verifier: `[ "$(nc 127.0.0.1 7007 </dev/null)" = beacon ]; echo $((1-$?)) >/logs/verifier/reward.txt`, want: "completed agent_done 1"},
-	{name: "not-served", user: "agent", agent: "true", verifier: `[ "$(nc 127.0.0.1 7007 </dev/null)" = beacon ]; echo $((1-$?)) >/logs/verifier/reward.txt`, want: forged},
+	{name: "served", user: "agent", agent: beacon, verifier: asks, want: "completed agent_done 1"},
+	{name: "not-served", user: "agent", agent: "true", verifier: asks, want: forged},
 
 	// Verifiers that are broken give no score, and those that end with 1 do.
 	{name: "no-verdict", agent: "touch honest", verifier: "exit 0", want: nothing},
@@ -95,7 +96,7 @@ func (h *harbour) writePlots(pack, image string, list []plot) {
 		if verifier == "" {
 			verifier = `[ -e /app/honest ]; echo $((1-$?)) >/logs/verifier/reward.txt`
 		}
-		h.write(dir+"task.toml", fmt.Sprintf("[agent]\n%s[verifier]\nuser = \"root\"\n%s\n[environment]\ndocker_image = %q\nallow_internet = false\nworkdir = \"/app\"\n",
+		h.write(dir+"task.toml", fmt.Sprintf("[agent]\ntimeout_sec = 60\n%s[verifier]\nuser = \"root\"\n%s\n[environment]\ndocker_image = %q\nallow_internet = false\nworkdir = \"/app\"\n",
 			user, p.toml, image))
 		h.write(dir+"instruction.md", "Say honestly whether you did it.\n")
 		h.write(dir+"solution/solve.sh", "#!/bin/sh\n"+p.agent+"\n")
@@ -114,7 +115,7 @@ func TestHarborVerdicts(t *testing.T) {
 	ended := []plot{
 		{name: "honest", agent: "touch honest", want: "completed agent_done 1"},
 		{name: "root-verdict-again", agent: `setsid sh -c '` + shellQuoted(again) + `' & sleep 1`, want: forged},
-		{name: "not-served-any-more", agent: beacon, verifier: `[ "$(nc 127.0.0.1 7007 </dev/null)" = beacon ]; echo $((1-$?)) >/logs/verifier/reward.txt`, want: forged},
+		{name: "not-served-any-more", agent: beacon, verifier: asks, want: forged},
 	}
 	h.writePlots("ended", image, ended)
 	const file = `version: 1

@@ -3,12 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -46,8 +48,8 @@ func (c checked) Run() int {
 }
 
 // natsd is a NATS server: natsd DIR URLFILE has JetStream, and natsd DIR URLFILE CONFIG
-// what its own configuration file says. It writes where it listens and ends with the first
-// signal.
+// what its own configuration file says. natsd DIR URLFILE nats://HOST:PORT is the first one,
+// where an earlier one was. It writes where it listens and ends with the first signal.
 func natsd() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -67,8 +69,12 @@ func natsd() {
 }
 
 func startNATS() (url string, shutdown func(), err error) {
-	if len(os.Args) < 4 {
-		srv, err := embedded.Start(context.Background(), embedded.Config{Dir: os.Args[1], Listen: "127.0.0.1:0"})
+	listen, again := "", false
+	if len(os.Args) > 3 {
+		listen, again = strings.CutPrefix(os.Args[3], "nats://")
+	}
+	if len(os.Args) < 4 || again {
+		srv, err := embedded.Start(context.Background(), embedded.Config{Dir: os.Args[1], Listen: cmp.Or(listen, "127.0.0.1:0")})
 		if err != nil {
 			return "", nil, err
 		}

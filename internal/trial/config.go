@@ -61,6 +61,10 @@ type Config struct {
 	// Early is a failure that came before the attempt could begin; nil without. It becomes
 	// the outcome, and Environment and Task may be nil then.
 	Early *EarlyFailure
+	// Spoiled says what of ours may have kept the programs from doing what they would have
+	// done, nil for nothing. It is asked before anything but a pass counts; trouble of ours
+	// takes that verdict's place. May be nil.
+	Spoiled func() error
 	// TeardownTimeout bounds Close, which goes on although the attempt was cancelled.
 	// Defaults to 2 minutes.
 	TeardownTimeout time.Duration

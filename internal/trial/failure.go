@@ -80,3 +80,24 @@ func describe(e runtime.Exit) string {
 		return fmt.Sprintf("ended with exit code %d", e.Code)
 	}
 }
+
+// spoiled turns a verdict that may be ours to answer for into trouble of ours: all that a
+// program of the task or the agent ended, but for a pass.
+func (a *attempt) spoiled(fail *failure) *failure {
+	phase := PhaseGrade
+	switch {
+	case a.Spoiled == nil:
+		return fail
+	case fail == nil && a.grade.BinaryPass:
+		return nil
+	case fail == nil:
+	case fail.ending == SetupFailed, fail.ending == ProviderFailed, fail.ending == GraderFailed:
+		phase = fail.phase
+	default:
+		return fail
+	}
+	if err := a.Spoiled(); err != nil {
+		return &failure{ending: InfraFailed, phase: phase, detail: err.Error()}
+	}
+	return fail
+}

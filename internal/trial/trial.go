@@ -149,13 +149,15 @@ func (a *attempt) runStep(ctx context.Context) *failure {
 
 // conclude turns what happened into the outcome.
 func (a *attempt) conclude(fail *failure) (Ending, bundle.Outcome) {
-	if fail != nil {
+	if fail == nil {
+		a.finishGrade()
+	}
+	if fail = a.spoiled(fail); fail != nil {
 		o := fail.ending.Outcome(fail.reason, fail.phase, a.text(a.inStep(fail)))
 		o.Stage = fail.stage
 		a.dropGrade(o.Detail)
 		return fail.ending, o
 	}
-	a.finishGrade()
 	ending := Graded
 	switch {
 	case a.agent.timedOut:

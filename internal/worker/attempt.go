@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/flight"
@@ -22,6 +23,8 @@ func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 	live, gone := wk.present()
 	defer gone()
 	cfg.OnOpen = live.opened
+	began := time.Now()
+	cfg.Spoiled = func() error { return wk.w.full.since(began) }
 	err := flight.Safely(func() (err error) {
 		if files, err = bundle.NewWriter(wk.dir); err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/tidemill/tidemill/internal/trial"
 	"github.com/tidemill/tidemill/queue"
 )
@@ -15,9 +17,10 @@ import (
 // startBeat renews the lease from now on, in a goroutine that endBeat waits for.
 func (wk *work) startBeat() {
 	stop, done := make(chan struct{}), make(chan struct{})
+	log := wk.log // the attempt's is another one, later
 	go func() {
 		defer close(done)
-		wk.beat(stop)
+		wk.beat(stop, log)
 	}()
 	wk.stopBeat = func() {
 		close(stop)
@@ -35,7 +38,7 @@ const beatBound = time.Minute
 // beat renews the lease until stop is closed, and cancels the trial when the lease is
 // lost. Lost and unreachable are not the same: while nobody knows, the trial goes on for
 // the grace.
-func (wk *work) beat(stop <-chan struct{}) {
+func (wk *work) beat(stop <-chan struct{}, log zerolog.Logger) {
 	interval := max(wk.lease.TTL()/3, time.Millisecond)
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
@@ -48,7 +51,7 @@ func (wk *work) beat(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-wk.lease.Revoked():
-			wk.log.Info().Msg("lease revoked; the trial is stopped")
+			log.Info().Msg("lease revoked; the trial is stopped")
 			wk.cancel(wk.revoked())
 			return
 		case <-timer.C:
@@ -58,12 +61,12 @@ func (wk *work) beat(stop <-chan struct{}) {
 		case err == nil:
 			confirmed = time.Now()
 		case errors.Is(err, queue.ErrLost):
-			wk.log.Warn().Err(err).Msg("lease lost; the trial is stopped")
+			log.Warn().Err(err).Msg("lease lost; the trial is stopped")
 			wk.cancel(fmt.Errorf("%w: %w", trial.ErrLeaseLost, err))
 			return
 		default:
 			away := time.Since(confirmed)
-			wk.log.Warn().Err(err).Dur("for", away).Msg("lease could not be renewed")
+			log.Warn().Err(err).Dur("for", away).Msg("lease could not be renewed")
 			if away > max(wk.w.OutageGrace, 0) {
 				wk.cancel(fmt.Errorf("%w: the queue was unreachable for %s", trial.ErrLeaseLost, away.Round(time.Second)))
 				return

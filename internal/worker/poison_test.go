@@ -186,9 +186,16 @@ func TestSuspectWaitsForTheOthers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if _, err := l.queue.PurgeRun(t.Context(), "lab"); err != nil {
+					t.Fatal(err)
+				}
 				m := l.machine(guarded(3)).start()
-				l.await("long")
-				time.Sleep(5 * time.Minute) // of the bubble
+				for row := range l.rows { // one after another
+					if err := l.put(t.Context(), row, 2); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Minute) // of the bubble
+				}
 				if n := l.events.count(worker.Committed); n != 0 || len(l.attempts(1)) != 1 {
 					t.Errorf("%d committed, attempts of the suspect: %d; it was to wait", n, len(l.attempts(1)))
 				}

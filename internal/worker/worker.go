@@ -25,6 +25,7 @@ type Worker struct {
 	quota    *quota          // how much
 	load     *load           // what there is
 	company  *company        // who has a sandbox
+	full     *fullDisk       // whether programs had room to write
 	room     *room           // for bundles between teardown and the end of their upload
 	dog      health.Watchdog // of its goroutines
 	draining atomic.Bool
@@ -49,7 +50,7 @@ func New(c Config) (*Worker, error) {
 		Config: c, stopped: make(chan struct{}), live: map[string]*Attempt{}, spools: map[string]bool{}, presence: newPresence(),
 		gate: newGate(), quota: newQuota(c.MaxTrials), load: newLoad(), room: newRoom(c.Spool, c.SpoolBytes),
 	}
-	w.company = newCompany(w.gate)
+	w.company, w.full = newCompany(w.gate), newFullDisk(c.Dir, c.MinFreeDisk)
 	// What a crash left in the spool was never committed; its attempts will be repeated.
 	if err := os.RemoveAll(w.spoolDir()); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -87,6 +88,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	beside.Go(func() { w.admit(serving, func() { close(looked) }) })
 	<-looked
 	beside.Go(func() { w.sendUnsent(serving) })
+	looking, unlook := context.WithCancel(context.WithoutCancel(ctx)) // while anything runs
+	defer unlook()
+	beside.Go(func() { w.full.watch(looking) })
 	for n := range w.Slots {
 		slots.Go(func() { w.serve(serving, n+1) })
 	}
@@ -113,6 +117,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.drain(done)
 	}
 	stop()
+	unlook()
 	beside.Wait()
 	w.hard(trial.ErrHandOver) // releases the context; nothing runs any more
 	w.gate.close()

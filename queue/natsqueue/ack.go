@@ -24,14 +24,19 @@ func (q *Queue) ack(ctx context.Context, d *delivery) error {
 			return err
 		})
 		if last == nil {
-			return nil
+			break
 		}
 		if errors.Is(last, nats.ErrNoResponders) || ctx.Err() != nil {
 			break
 		}
 	}
+	// A server that was down since may have forgotten the delivery and confirm the ack all
+	// the same, with the message there for somebody else.
+	if last == nil && !q.clock.connectedSince(d.at) {
+		return nil
+	}
 	if ctx.Err() != nil {
-		return last
+		return ctx.Err()
 	}
 	return q.deleteJob(ctx, d)
 }
@@ -43,8 +48,12 @@ func (q *Queue) deleteJob(ctx context.Context, d *delivery) error {
 			return nil
 		}
 		// The error of a message that is gone has no code of its own.
-		if _, gone := q.messageAt(ctx, trialsStream, d.seq); errors.Is(gone, jetstream.ErrMsgNotFound) {
+		_, reading := q.messageAt(ctx, trialsStream, d.seq)
+		switch {
+		case errors.Is(reading, jetstream.ErrMsgNotFound), isMissing(reading):
 			return nil
+		case reading != nil:
+			return reading
 		}
 		return err
 	})

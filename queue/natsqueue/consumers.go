@@ -64,7 +64,7 @@ func (q *Queue) setConsumer(ctx context.Context, r openRun) error {
 func (q *Queue) dropConsumer(ctx context.Context, run string) error {
 	return q.call(ctx, "delete the consumer of run "+run, func(ctx context.Context) error {
 		err := q.js.DeleteConsumer(ctx, trialsStream, run)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		if errors.Is(err, jetstream.ErrConsumerNotFound) || isMissing(err) {
 			return nil
 		}
 		return err

@@ -370,3 +370,27 @@ func TestNothingIsSentLate(t *testing.T) {
 		t.Fatalf("leased %s with fence %d, want the same job with a larger one", again.Job().ID, again.Fence())
 	}
 }
+
+// A run can be purged and closed although there is nothing left of it.
+func TestPurgeAndCloseAfterAWipe(t *testing.T) {
+	s := startServer(t)
+	q := open(t, s)
+	js, err := jetstream.New(connect(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for doing, call := range map[string]func() error{
+		"purge": func() error { _, err := q.PurgeRun(t.Context(), "r"); return err },
+		"close": func() error { return q.CloseRun(t.Context(), "r") },
+	} {
+		fill(t, q, "a")
+		for _, stream := range []string{"TRIALS", "KV_tidemill-leases"} {
+			if err := js.DeleteStream(t.Context(), stream); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", doing, err)
+		}
+	}
+}

@@ -12,7 +12,10 @@
 // so that one filter with a star in the second place is a run, or a trial,
 // whole. A message leaves the stream when its job ends. Each run has a durable
 // pull consumer of its own name, whose MaxAckPending is the run's max_in_flight.
-// Buried jobs are in the stream DEAD, under tidemill.dead.<run>.<trial>.
+// Buried jobs are in the stream DEAD, under tidemill.dead.<run>.<trial>; news of runs in
+// EVENTS, under tidemill.events.<run>; and STRANDED keeps the server's advisories of
+// messages that it will deliver no more, which only happens when somebody changed a
+// consumer.
 //
 // Three key-value buckets go with them: tidemill-runs holds the open runs, which
 // every value watches; tidemill-leases holds one entry for each job in flight, and
@@ -28,7 +31,9 @@
 // written by compare-and-swap; its revision when it was taken is the [queue.Fence];
 // and nothing is sent about a job before the entry was swapped once more by its
 // holder. Sequence numbers of TRIALS and of the leases start at the microsecond of
-// their birth, so that no number means something else after either was wiped.
+// their birth, so that no number means something else after either was wiped. The
+// subjects of the leases have that birth in them too: who does not know yet that the
+// bucket was wiped finds no stream, instead of an empty place in the new one.
 //
 // # Lost is not unreachable
 //
@@ -36,6 +41,12 @@
 // [queue.ErrLost]. No answer is [queue.ErrUnreachable]: nobody knows, and what was
 // asked may have been done. When a connection comes back the value renews all of
 // its leases at once, and takes over nobody's until LeaseSettle has passed.
+//
+// # What an operator may do
+//
+// Anything can be deleted while workers run; [Queue.OpenRun] and [Queue.Publish] put it
+// back. [Open] refuses what can't serve: see the errors of this package. docs/nats.md is
+// the page for who runs the server.
 //
 // # Finding work
 //

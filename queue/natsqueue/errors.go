@@ -64,7 +64,10 @@ func (q *Queue) callFor(ctx context.Context, limit time.Duration, doing string, 
 func unreachable(err error) bool {
 	for _, e := range []error{
 		context.DeadlineExceeded,
+		// A stream that isn't there was deleted, and comes back when somebody opens a run.
+		jetstream.ErrBucketNotFound,
 		jetstream.ErrNoStreamResponse,
+		jetstream.ErrStreamNotFound,
 		nats.ErrConnectionClosed,
 		nats.ErrConnectionDraining,
 		nats.ErrConnectionReconnecting,

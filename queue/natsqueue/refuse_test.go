@@ -270,6 +270,13 @@ func TestListedPermissionsAreEnough(t *testing.T) {
 	_, err = q.PurgeRun(ctx, "r")
 	step("purge", err)
 	step("close run", q.CloseRun(ctx, "r"))
+	step("announce", q.Announce(ctx, queue.Presence{Worker: "w"}))
+	_, err = q.Workers(ctx)
+	step("workers", err)
+	_, err = q.Claim(ctx, "what", "w")
+	step("claim", err)
+	step("unclaim", q.Unclaim(ctx, "what", "w"))
+	step("withdraw", q.Withdraw(ctx, "w"))
 	step("rescue", q.rescueAll(ctx))
 	if err := q.nc.Flush(); err != nil {
 		t.Fatal(err)

@@ -98,6 +98,9 @@ func (q *Queue) PurgeRun(ctx context.Context, run string) (int, error) {
 	var last uint64
 	err = q.call(ctx, "read the state of "+trialsStream, func(ctx context.Context) error {
 		info, err := q.streamInfo(ctx, trialsStream)
+		if isMissing(err) {
+			return nil // what comes after it has larger numbers
+		}
 		last = info.State.LastSeq
 		return err
 	})
@@ -126,6 +129,8 @@ func (q *Queue) purgeJobs(ctx context.Context, r openRun) (waiting int, err erro
 		switch {
 		case err == nil:
 			flying = c.CachedInfo().NumAckPending
+		case isMissing(err):
+			return nil // nothing is in it
 		case !errors.Is(err, jetstream.ErrConsumerNotFound):
 			return err
 		}
@@ -139,6 +144,9 @@ func (q *Queue) purgeJobs(ctx context.Context, r openRun) (waiting int, err erro
 func (q *Queue) purgeLeases(ctx context.Context, run string) error {
 	return q.call(ctx, "purge the leases of run "+run, func(ctx context.Context) error {
 		_, err := q.purgeSubject(ctx, leasesStream, leaseFilter(run))
+		if isMissing(err) {
+			return nil
+		}
 		return err
 	})
 }

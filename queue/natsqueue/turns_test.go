@@ -133,6 +133,8 @@ func TestTenThousandInBackoff(t *testing.T) {
 	if err := q.OpenRun(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
+	patient, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
 	for part := range slices.Chunk(numbered("d", n), 1000) {
 		messages := make([]*nats.Msg, len(part))
 		for i, j := range part {
@@ -142,7 +144,7 @@ func TestTenThousandInBackoff(t *testing.T) {
 			}
 			messages[i] = q.again(r, j, after)
 		}
-		if _, err := jetstreamext.PublishMsgBatch(t.Context(), q.js, messages); err != nil {
+		if _, err := jetstreamext.PublishMsgBatch(patient, q.js, messages, jetstreamext.BatchFlowControl{}); err != nil {
 			t.Fatal(err)
 		}
 	}

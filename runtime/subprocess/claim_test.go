@@ -69,8 +69,8 @@ func TestOpenTouchesNothingOfOthers(t *testing.T) {
 // An empty side directory is what an interrupted demolition leaves last.
 func TestOpenOverAnEmptySide(t *testing.T) {
 	rt := newRuntime(t, Config{})
-	mkdir(t, rt.cfg.Root, "x"+sideSuffix)
-	sh(t, open(t, rt, "x"), "echo ok >file")
+	mkdir(t, rt.cfg.Root, "xy"+sideSuffix)
+	sh(t, open(t, rt, "xy"), "echo ok >file")
 }
 
 func mkdir(t *testing.T, root, name string) {
@@ -156,12 +156,12 @@ func TestNameHasOneOwner(t *testing.T) {
 // nothing that took its place.
 func TestReplacedSideDirectory(t *testing.T) {
 	rt := newRuntime(t, Config{})
-	sb := open(t, rt, "x")
-	side := filepath.Join(rt.cfg.Root, "x"+sideSuffix)
+	sb := open(t, rt, "xy")
+	side := filepath.Join(rt.cfg.Root, "xy"+sideSuffix)
 	if err := os.RemoveAll(side); err != nil {
 		t.Fatal(err)
 	}
-	mkdir(t, rt.cfg.Root, "x"+sideSuffix)
+	mkdir(t, rt.cfg.Root, "xy"+sideSuffix)
 	mustWrite(t, filepath.Join(side, "file"), "somebody else's")
 	if err := sb.Alive(t.Context()); !errors.Is(err, runtime.ErrLost) {
 		t.Errorf("Alive: %v, want ErrLost", err)
@@ -177,7 +177,7 @@ func TestReplacedSideDirectory(t *testing.T) {
 
 func TestDestroyRefusesForeignHandles(t *testing.T) {
 	rt := newRuntime(t, Config{})
-	good := open(t, rt, "x").Handle()
+	good := open(t, rt, "xy").Handle()
 	for what, edit := range map[string]func(*runtime.Handle){
 		"another runtime":      func(h *runtime.Handle) { h.Runtime = "docker" },
 		"another kind":         func(h *runtime.Handle) { h.Kind = "container" },
@@ -291,7 +291,7 @@ func prunedNames(list []runtime.Pruned) []string {
 }
 
 func FuzzReadRecord(f *testing.F) {
-	f.Add([]byte(`{"version":1,"store":"s","name":"x","nonce":"n","workdir":{"inode":1}}`))
+	f.Add([]byte(`{"version":1,"store":"s","name":"xy","nonce":"n","workdir":{"inode":1}}`))
 	f.Add([]byte(`{"version":2}`))
 	f.Add([]byte("\x00"))
 	dir := f.TempDir()
@@ -302,7 +302,7 @@ func FuzzReadRecord(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer side.Close()
-		if rec, err := readRecord(side, "x"); err == nil && (rec.Name != "x" || rec.Nonce == "" || rec.Store == "") {
+		if rec, err := readRecord(side, "xy"); err == nil && (rec.Name != "xy" || rec.Nonce == "" || rec.Store == "") {
 			t.Errorf("accepted %+v", rec)
 		}
 	})

@@ -75,7 +75,7 @@ func copyOut(t testing.TB, sb *Sandbox, p runtime.Place, name string, limits run
 }
 
 func TestNamesOfAnyBytes(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	names := []string{
 		"\xff\xfe", "new\nline", "tab\t", "back\\slash", "ü", "-rf", "a b", "*", "\x01", "c:d", "\"q\"", "'q'",
 		strings.Repeat("l", 255),
@@ -120,7 +120,7 @@ func TestFilesThatChangeWhileRead(t *testing.T) {
 		"grows":   {func(p string) error { return os.Truncate(p, 2*size) }, "grew"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			sb := open(t, newRuntime(t, Config{}), "x")
+			sb := open(t, newRuntime(t, Config{}), "xy")
 			path := filepath.Join(sb.Path(runtime.Workdir), "f")
 			mustWrite(t, path, strings.Repeat("x", size))
 			mustWrite(t, filepath.Join(sb.Path(runtime.Workdir), "g"), "after")
@@ -155,7 +155,7 @@ func TestFilesThatChangeWhileRead(t *testing.T) {
 }
 
 func TestSparseAndDeepAndMany(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{SkippedCap: 10}), "x")
+	sb := open(t, newRuntime(t, Config{SkippedCap: 10}), "xy")
 	work := sb.Path(runtime.Workdir)
 	f, err := os.Create(filepath.Join(work, "sparse"))
 	if err != nil {
@@ -190,7 +190,7 @@ func TestSparseAndDeepAndMany(t *testing.T) {
 
 // Closing a copy, or the sandbox, in the middle ends it.
 func TestCopyOutEnds(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	f, err := os.Create(filepath.Join(sb.Path(runtime.Workdir), "endless"))
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestCopyOutEnds(t *testing.T) {
 }
 
 func TestModesAndTimes(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, h := range []*tar.Header{

@@ -28,7 +28,7 @@ func TestEnvironmentIsAnAllowList(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	t.Setenv("TZ", "UTC")
 	rt := newRuntime(t, Config{Path: "/usr/bin:/bin"})
-	spec := testSpec("x")
+	spec := testSpec("xy")
 	spec.Env = map[string]string{"GIVEN": "spec", "BOTH": "spec", markVar: "forged"}
 	sb, err := tryOpen(t, rt, spec)
 	if err != nil {
@@ -59,7 +59,7 @@ func TestEnvironmentIsAnAllowList(t *testing.T) {
 }
 
 func TestLookUp(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	sh(t, sb, `mkdir bin dir other dir/prog; echo text >other/prog
 printf '#!/bin/sh\necho "found $0 $1"\n' >bin/prog; chmod +x bin/prog; cp bin/prog local`)
 	work := sb.Path(runtime.Workdir)
@@ -93,7 +93,7 @@ printf '#!/bin/sh\necho "found $0 $1"\n' >bin/prog; chmod +x bin/prog; cp bin/pr
 }
 
 func TestCommandsThatCantBe(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	for what, cmd := range map[string]runtime.Command{
 		"a directory outside": {Argv: []string{"true"}, Dir: "../x"},
 		"a variable with =":   {Argv: []string{"true"}, Env: map[string]string{"A=B": "c"}},
@@ -132,7 +132,7 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 // A program ends with its output still in the pipe and a child holding the pipe open.
 // However slow the writer is, all that the program printed arrives.
 func TestNothingPrintedIsLost(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{OutputGrace: time.Nanosecond}), "x")
+	sb := open(t, newRuntime(t, Config{OutputGrace: time.Nanosecond}), "xy")
 	w := &slowWriter{gate: make(chan struct{})}
 	ended := filepath.Join(sb.Path(runtime.Workdir), "ended")
 	done := make(chan error, 1)
@@ -163,7 +163,7 @@ type brokenWriter struct{ err error }
 func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
 
 func TestFailingWriter(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	full := errors.New("disk full")
 	exit, err := sb.Exec(t.Context(), runtime.Command{
 		Argv: []string{"sh", "-c", "head -c 1000000 /dev/zero; exit 5"}, Stdout: brokenWriter{full},
@@ -175,7 +175,7 @@ func TestFailingWriter(t *testing.T) {
 
 // A program that ends doesn't wait for input that never comes.
 func TestStdinThatNeverEnds(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	r, w := io.Pipe()
 	exit, err := sb.Exec(t.Context(), runtime.Command{Argv: []string{"true"}, Stdin: r})
 	if err != nil || !exit.OK() {
@@ -189,7 +189,7 @@ func TestStdinThatNeverEnds(t *testing.T) {
 }
 
 func TestGrace(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{KillGrace: patience}), "x")
+	sb := open(t, newRuntime(t, Config{KillGrace: patience}), "xy")
 	for timeout := 100 * time.Millisecond; ; timeout *= 2 {
 		var out bytes.Buffer
 		exit, err := sb.Exec(t.Context(), runtime.Command{

@@ -65,7 +65,7 @@ func TestWhatIsNotKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rt := newRuntime(t, Config{Root: t.TempDir()})
-			spec := testSpec("x")
+			spec := testSpec("xy")
 			spec.Labels.ExpiresAt = time.Now().Add(c.expires)
 			sb, err := tryOpen(t, rt, spec)
 			if err != nil {
@@ -78,7 +78,7 @@ func TestWhatIsNotKept(t *testing.T) {
 			if r := listed(t, rt); r.Kept {
 				t.Errorf("listed as kept: %+v", r)
 			}
-			heir := open(t, rt, "x") // the name is free
+			heir := open(t, rt, "xy") // the name is free
 			closeSandbox(t, heir)
 		})
 	}
@@ -87,11 +87,11 @@ func TestWhatIsNotKept(t *testing.T) {
 // A sandbox whose workdir was replaced is not the one that was kept.
 func TestAttachToAReplacedWorkdir(t *testing.T) {
 	rt := newRuntime(t, Config{Root: t.TempDir()})
-	sb := open(t, rt, "x")
+	sb := open(t, rt, "xy")
 	if err := sb.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	work := filepath.Join(rt.cfg.Root, "x")
+	work := filepath.Join(rt.cfg.Root, "xy")
 	if err := os.Rename(work, work+"-away"); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestAttachToAReplacedWorkdir(t *testing.T) {
 func TestAttachToWhatIsNoSandboxOfOurs(t *testing.T) {
 	rt := newRuntime(t, Config{Root: t.TempDir()})
 	for name, h := range map[string]runtime.Handle{
-		"of another runtime": {Runtime: "docker", Kind: kindWorkdir, ID: filepath.Join(rt.cfg.Root, "x")},
+		"of another runtime": {Runtime: "docker", Kind: kindWorkdir, ID: filepath.Join(rt.cfg.Root, "xy")},
 		"of another root":    {Runtime: Type, Kind: kindWorkdir, ID: "/elsewhere/x"},
 		"in the making":      {Runtime: Type, Kind: kindStaging, ID: filepath.Join(rt.cfg.Root, "x@new-1")},
 		"no name":            {Runtime: Type, Kind: kindWorkdir, ID: filepath.Join(rt.cfg.Root, "..x")},

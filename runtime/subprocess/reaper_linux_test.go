@@ -27,7 +27,7 @@ var children = map[string]string{
 }
 
 func TestEndProcesses(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	pids := map[string]string{}
 	for what, script := range children {
 		pids[what] = strings.TrimSpace(shLoose(t, sb, script))
@@ -68,7 +68,7 @@ func shLoose(t *testing.T, sb *Sandbox, script string) string {
 // A timeout ends the command's own descendants, also those that left its group, and
 // nobody else's.
 func TestTimeoutEndsItsOwn(t *testing.T) {
-	sb := open(t, newRuntime(t, Config{}), "x")
+	sb := open(t, newRuntime(t, Config{}), "xy")
 	server := strings.TrimSpace(shLoose(t, sb, `setsid sleep 1000 & echo $!`))
 	for timeout := 100 * time.Millisecond; ; timeout *= 2 {
 		var out bytes.Buffer
@@ -95,7 +95,7 @@ func TestTimeoutEndsItsOwn(t *testing.T) {
 // anybody elsewhere.
 func TestBystandersLive(t *testing.T) {
 	rt := newRuntime(t, Config{})
-	sb := open(t, rt, "x")
+	sb := open(t, rt, "xy")
 	neighbour := open(t, rt, "x-neighbour") // its path begins with ours
 	theirs := strings.TrimSpace(shLoose(t, neighbour, `env -i setsid sleep 1000 & echo $!`))
 
@@ -194,7 +194,7 @@ func TestListingHasInodes(t *testing.T) {
 // the same.
 func TestTableSeesNewProcesses(t *testing.T) {
 	rt := newRuntime(t, Config{})
-	sb := open(t, rt, "x")
+	sb := open(t, rt, "xy")
 	find := func() int {
 		found, err := rt.claims.reap.table.find(sb.estate.quarry(rt.cfg.Root), nil)
 		if err != nil {

@@ -19,7 +19,7 @@ func TestCloseRemovesStubbornTrees(t *testing.T) {
 	outside := t.TempDir()
 	mustWrite(t, filepath.Join(outside, "file"), "precious")
 	rt := newRuntime(t, Config{})
-	sb, err := tryOpen(t, rt, testSpec("x"))
+	sb, err := tryOpen(t, rt, testSpec("xy"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestMountsAreNotCrossed(t *testing.T) {
 	outside := t.TempDir()
 	mustWrite(t, filepath.Join(outside, "file"), "precious")
 	rt := newRuntime(t, Config{})
-	sb, err := tryOpen(t, rt, testSpec("x"))
+	sb, err := tryOpen(t, rt, testSpec("xy"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,9 @@ type member struct {
 }
 
 // free reports whether a fault may befall the member.
-func (m *member) free() bool { return m.befall == "" && m.now != nil && m.now.named() != "" }
+func (m *member) free() bool {
+	return m.befall == "" && m.now != nil && m.now.named() != "" && !m.now.killed && !m.now.asked
+}
 
 func (m *member) setLinks(s linkState) {
 	for _, l := range m.links {

@@ -114,17 +114,16 @@ func writeRun(t testing.TB, dir string, seed uint64, list []deed) string {
 			taskID(i), d, 0.05+1.2*rng.Float64()*rng.Float64(), rng.IntN(40_000))
 	}
 	files := map[string]string{
-		"pack/rows.jsonl": rows.String(),
-		"pack/grade.sh":   grader,
-		"agent/run.sh":    agent,
+		"pack/rows.jsonl":     rows.String(),
+		"pack/tests/grade.sh": grader,
+		"agent/run.sh":        agent,
 		"pack/pack.yaml": `version: 1
 kind: dataset
 name: chaos
 dataset: {path: rows.jsonl, id_field: id}
 agent_fields: [deed, seconds, bytes]
 instruction: "{{.deed}} {{.seconds}} {{.bytes}}\n"
-files: [{from: grade.sh, to: tests/grade.sh}]
-grade: {command: [sh, tests/grade.sh]}
+grade: {command: [sh, "${TIDEMILL_TESTS_DIR}/grade.sh"]}
 `,
 		"run.yaml": `version: 1
 name: chaos

@@ -51,7 +51,7 @@ func headline(o producer.Order, a *producer.Answer) string {
 		return fmt.Sprintf("run %s has these limits %s", a.Run, how)
 	case bundle.ControlRetry:
 		if !a.Changed {
-			return fmt.Sprintf("run %s: %s of the same retry are open already", a.Run, app.Count(a.Trials, "trial"))
+			return fmt.Sprintf("run %s: the same retry has %s open already", a.Run, app.Count(a.Trials, "trial"))
 		}
 		return fmt.Sprintf("run %s: %s put back", a.Run, app.Count(a.Trials, "trial"))
 	}
