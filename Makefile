@@ -116,12 +116,23 @@ verify: ## Check that go.mod is tidy, modules are as published, and goldens are 
 	after=$$(find . -path '*/testdata/*' -type f -print0 | sort -z | xargs -0 -r sha256sum); \
 	diff <(echo "$$before") <(echo "$$after") || { echo "golden files were stale; they are rewritten, read the diff"; exit 1; }
 
+# How large make chaos is, and what it draws its plan from.
+TRIALS ?= 200
+SEED   ?= 0
+FAULTS ?= all
+
+.PHONY: chaos
+chaos: ## Break a fleet on purpose: TRIALS=200 SEED=0 (0 draws one) FAULTS=all; OUT=dir keeps the report
+	$(GO) test ./cmd/internal/chaos -count=1 -v -timeout 3h -run '^TestChaos$$' -args \
+	  -chaos.trials $(TRIALS) -chaos.seed $(SEED) -chaos.faults $(FAULTS) $(if $(OUT),-chaos.out '$(abspath $(OUT))')
+
 .PHONY: check
-check: lint test test/script docs ## What CI runs; 30 minutes at most
+check: lint test test/script docs chaos ## What CI runs; 30 minutes at most
 
 .PHONY: check-full
-check-full: check verify ## check, and: verify, large floods, fuzzing for 10s a target, benchmarks, all of HumanEval where its data is
+check-full: check verify ## check, and: verify, large floods, 2,000 trials of chaos, fuzzing for 10s a target, benchmarks, all of HumanEval where its data is
 	TIDEMILL_TEST_FULL=1 $(GO) test -timeout 30m -count=1 -run '^TestFaultsFlood$$' ./cmd/tidemill
+	$(MAKE) chaos TRIALS=2000
 	$(MAKE) fuzz FUZZ_TIME=10s
 	$(MAKE) bench
 	@if [ -f "$(HUMANEVAL)" ]; then $(MAKE) humaneval humaneval/crash; else echo "skipped HumanEval: no data set at $(HUMANEVAL)"; fi

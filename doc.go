@@ -28,6 +28,8 @@
 //
 //	internal/dispatch     what producers and workers agree on: job bodies, run.yaml
 //	internal/packcache    unpacked packs on a worker's disk
+//	internal/health       whether a process hangs, and whether it can work, over HTTP
+//	internal/watermark    whether there is enough disk and memory to begin more
 //	internal/redact       secret values out of whatever is stored
 //	internal/flight       a thing made once for all who want it at the same time
 //	internal/testenv      what tests need from outside

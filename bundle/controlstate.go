@@ -115,12 +115,15 @@ func (c LimitChanges) Validate() error {
 // Args are the args of a control record of kind limits.
 func (c LimitChanges) Args() map[string]any {
 	args := map[string]any{}
-	body, err := json.Marshal(c)
-	if err == nil {
-		err = json.Unmarshal(body, &args)
+	if c.MaxInFlight != nil {
+		args["max_in_flight"] = float64(*c.MaxInFlight) // as it is read again
 	}
-	if err != nil {
-		panic(fmt.Sprintf("four valid numbers always encode: %v", err))
+	for name, value := range map[string]*float64{
+		"max_starts_per_second": c.MaxStartsPerSecond, "max_budget_usd": c.MaxBudgetUSD, "deadline_s": c.DeadlineS,
+	} {
+		if value != nil {
+			args[name] = *value
+		}
 	}
 	return args
 }

@@ -38,15 +38,15 @@ type PlanRef struct {
 
 // Claim is the record of an attempt that began.
 type Claim struct {
-	SchemaVersion int       `json:"schema_version"`
-	TrialID       string    `json:"trial_id"`
-	TaskID        string    `json:"task_id"`
-	TrialIndex    int       `json:"trial_index"`
-	Attempt       int       `json:"attempt"`
-	Epoch         int       `json:"epoch"`
-	Worker        string    `json:"worker"`
-	Nonce         string    `json:"nonce"`
-	Fence         uint64    `json:"fence"`
+	SchemaVersion int    `json:"schema_version"`
+	TrialID       string `json:"trial_id"`
+	TaskID        string `json:"task_id"`
+	TrialIndex    int    `json:"trial_index"`
+	Attempt       int    `json:"attempt"`
+	Epoch         int    `json:"epoch"`
+	Worker        string `json:"worker"`
+	Nonce         string `json:"nonce"`
+	Fence         uint64 `json:"fence"`
 	// Alone: its worker runs no other trial until the attempt has its end. A claim that
 	// says so and has none tells of a trial that may have killed its worker; another one
 	// tells only of a worker that died.

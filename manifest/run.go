@@ -132,8 +132,8 @@ type Retry struct {
 
 // Limits bound a run. Zero means none.
 type Limits struct {
-	MaxInFlight        int      `yaml:"max_in_flight,omitempty"`
-	MaxStartsPerSecond float64  `yaml:"max_starts_per_second,omitempty"`
+	MaxInFlight        int     `yaml:"max_in_flight,omitempty"`
+	MaxStartsPerSecond float64 `yaml:"max_starts_per_second,omitempty"`
 	// MaxBudgetUSD is what agents may report to have spent in all before no trial begins
 	// any more.
 	MaxBudgetUSD float64 `yaml:"max_budget_usd,omitempty"`

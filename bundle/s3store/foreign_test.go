@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -17,14 +16,7 @@ import (
 // is, aren't seen; nor are those of a store beside this one.
 func TestWhatOthersPutThere(t *testing.T) {
 	l := newLab(t)
-	cfg, err := config.LoadDefaultConfig(t.Context(), config.WithRegion("us-east-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
-		o.BaseEndpoint, o.UsePathStyle = &l.server.Endpoint, true
-		o.HTTPClient = l.proxy.Client()
-	})
+	client := l.client(t)
 	put := func(name string) {
 		t.Helper()
 		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &l.server.Bucket, Key: &name, Body: strings.NewReader("foreign")}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"go.uber.org/goleak"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -75,6 +76,18 @@ func (l lab) faulty() string { return l.server.URL(l.prefix, l.proxy.URL) }
 
 // direct is the URL of the same store without it.
 func (l lab) direct() string { return l.server.URL(l.prefix, "") }
+
+// client is the SDK's own, past the proxy: for what a store can't do or see.
+func (l lab) client(t testing.TB) *s3.Client {
+	t.Helper()
+	cfg, err := config.LoadDefaultConfig(t.Context(), config.WithRegion("us-east-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.BaseEndpoint, o.UsePathStyle, o.HTTPClient = &l.server.Endpoint, true, l.proxy.Client()
+	})
+}
 
 // ignore makes the service blind to headers, as one that doesn't know conditions is. They
 // are signed, so the request is signed anew.

@@ -96,7 +96,7 @@ func (v *voyage) steps(task string) string {
 	return strings.Join(list, ", ")
 }
 
-// The example has every key of task.toml that means something here. Its tasks are solved
+// The example has most keys of task.toml that mean something here. Its tasks are solved
 // by their oracles, by nobody, and by an agent that solves one.
 func TestHarborExample(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,7 @@ import (
 //	setenv-from VAR FILE     set a variable to what a file holds
 //	s3                       start an S3 service and set TIDEMILL_STORE to a store in it
 //	probe NAME PATH CODE PATTERN    ask a worker that was started with --listen and --log-level info
+//	busybox-image VAR        set a variable to an image on the engine
 //	json FILE PATH VALUE     compare a value in a JSON file; PATH is a.b.0
 //	empty-handed DIR         a data directory holds no sandbox, queue or temporary file
 //	nothing-left DIR         the same, and no process of the script runs
@@ -51,19 +52,20 @@ func TestScript(t *testing.T) {
 			return false, errors.New("unknown condition")
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":        exits,
-			"start":        start,
-			"await":        await,
-			"interrupt":    interrupt,
-			"kill9":        kill9,
-			"finish":       finish,
-			"await-file":   awaitFile,
-			"setenv-from":  setenvFrom,
-			"probe":        probe,
-			"s3":           startS3,
-			"json":         jsonValue,
-			"empty-handed": emptyHanded,
-			"nothing-left": nothingLeft,
+			"exits":         exits,
+			"start":         start,
+			"await":         await,
+			"interrupt":     interrupt,
+			"kill9":         kill9,
+			"finish":        finish,
+			"await-file":    awaitFile,
+			"setenv-from":   setenvFrom,
+			"probe":         probe,
+			"s3":            startS3,
+			"busybox-image": busyboxImage,
+			"json":          jsonValue,
+			"empty-handed":  emptyHanded,
+			"nothing-left":  nothingLeft,
 		},
 	})
 }

@@ -3,6 +3,7 @@
 package aggregator
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -26,14 +27,13 @@ func readControl(ctx context.Context, s bundle.Store, keys bundle.Keys) (decisio
 	if d.epochs, err = bundle.CurrentEpochs(records); err != nil {
 		return decisions{}, err
 	}
-	for _, c := range records {
-		switch c.Kind {
-		case bundle.ControlCancel, bundle.ControlStop:
-			reason, _ := c.Args["reason"].(string)
-			d.ended = &report.Ended{Kind: c.Kind, Rev: c.Rev, At: c.At.UTC(), By: c.By, Reason: reason}
-		case bundle.ControlResume:
-			d.ended = nil
-		}
+	now, err := bundle.FoldControl(records)
+	if err != nil {
+		return decisions{}, err
+	}
+	if c := now.Ended; c != nil {
+		reason := cmp.Or(c.Reason(), c.Detail())
+		d.ended = &report.Ended{Kind: c.Kind, Rev: c.Rev, At: c.At.UTC(), By: c.By, Reason: reason}
 	}
 	return d, nil
 }

@@ -3,6 +3,7 @@
 package testenv
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +11,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -207,17 +207,28 @@ func (p *FaultProxy) next(r *http.Request) HTTPAction {
 // partly forwards a request and gives the first bytes of the answer, in the announced
 // length of the whole.
 func (p *FaultProxy) partly(w http.ResponseWriter, r *http.Request, n int64, then func(http.ResponseWriter)) {
-	rec := httptest.NewRecorder()
-	p.forward.ServeHTTP(rec, r)
-	body := rec.Body.Bytes()
-	for name, values := range rec.Header() {
-		w.Header()[name] = values
+	p.forward.ServeHTTP(&partWriter{ResponseWriter: w, left: n, then: then}, r)
+}
+
+// partWriter lets so many bytes pass. It keeps none: an answer may be large, and tests
+// look at what their process allocates.
+type partWriter struct {
+	http.ResponseWriter
+	left int64
+	then func(http.ResponseWriter)
+}
+
+var errEnough = errors.New("enough was given")
+
+func (w *partWriter) Write(b []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(b[:min(w.left, int64(len(b)))])
+	w.left -= int64(n)
+	if err != nil || n == len(b) {
+		return n, err
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(rec.Code)
-	_, _ = w.Write(body[:min(n, int64(len(body)))])
-	_ = http.NewResponseController(w).Flush()
-	then(w)
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+	w.then(w.ResponseWriter)
+	return n, errEnough
 }
 
 // cut closes the connection under a request, with what has been written on its way.

@@ -54,11 +54,22 @@ func (wk *work) join(history []bundle.Attempt) bool {
 	return true
 }
 
+// alonePatience is how long a suspect waits here for another that is alone. Its slot would
+// be idle anyway, but other workers may have room.
+const alonePatience = 10 * time.Second
+
 func (wk *work) joinAlone(died int) bool {
 	wk.log.Warn().Int("deaths", died).Msg("workers died with this trial; it runs alone")
 	why := fmt.Sprintf("trial %s runs alone, since a worker died that ran it", wk.lease.Job().Trial)
-	if !wk.w.company.enterAlone(wk.ctx, why) {
-		wk.notNow()
+	if !wk.w.company.enterAlone(wk.ctx, alonePatience, why) {
+		if cause := context.Cause(wk.ctx); cause != nil {
+			wk.letGo(cause)
+			return false
+		}
+		// Put back it would come behind all that waits, and each time again. So the lease is
+		// left to run out, after which the job comes before them.
+		wk.abandon()
+		wk.emit(Event{Kind: Retrying, Why: "this worker runs another trial alone", After: wk.lease.TTL()})
 		return false
 	}
 	wk.alone = true

@@ -50,6 +50,7 @@ func TestRetries(t *testing.T) {
 			}
 			return ""
 		}, attempts: 6, reason: "agent_done"},
+		{name: "no room ever", open: func(runtime.Labels) string { return "capacity full" }, attempts: 103, reason: "provision_error", dead: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -32,6 +32,7 @@ func TestStorm(t *testing.T) {
 		for n := range 4 {
 			m := l.machine(func(c *worker.Config) {
 				c.Slots, c.Spool, c.DrainTimeout = 8, 4, 10*time.Second
+				c.PoisonAfter, c.SpoolBytes, c.PackCache = 3, 1<<20, 1
 			})
 			l.troubles(m, n)
 			machines = append(machines, m.start())

@@ -24,19 +24,14 @@ func (q *Queue) ack(ctx context.Context, d *delivery) error {
 			return err
 		})
 		if last == nil {
-			break
+			return nil
 		}
 		if errors.Is(last, nats.ErrNoResponders) || ctx.Err() != nil {
 			break
 		}
 	}
-	// A server that was down since may have forgotten the delivery and confirm the ack all
-	// the same, with the message there for somebody else.
-	if last == nil && !q.clock.connectedSince(d.at) {
-		return nil
-	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return last
 	}
 	return q.deleteJob(ctx, d)
 }

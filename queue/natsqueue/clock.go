@@ -53,10 +53,3 @@ func (c *clock) sinceConnect() time.Duration {
 	defer c.mu.Unlock()
 	return time.Since(c.since)
 }
-
-// connectedSince reports whether this value (re)connected after a local moment.
-func (c *clock) connectedSince(t time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.since.After(t)
-}

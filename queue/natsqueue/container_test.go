@@ -93,7 +93,7 @@ func TestServerKilled(t *testing.T) {
 	var got queue.Stats
 	persist(t, "stats", func() (err error) { got, err = one.Stats(t.Context(), "r"); return err })
 	if len(seen) != len(names)-len(leases) || got.Live() != 0 {
-		t.Fatalf("%d others were leased and %+v is left, want %d and nothing", len(seen), got, len(names)-len(leases))
+		t.Fatalf("%v were leased and %+v is left, want %d others and nothing", seen, got, len(names)-len(leases))
 	}
 }
 

@@ -5,7 +5,9 @@ package natsqueue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,8 +21,11 @@ import (
 
 var anyRun = queue.Run{ID: "r", Class: "a"}
 
+var asked atomic.Uint64
+
+// ask is a request with a nonce that nobody else has.
 func ask(nonce string) queue.Request {
-	return queue.Request{Worker: "w", Offers: []string{"a"}, Nonce: nonce + "0123456789abcdef"}
+	return queue.Request{Worker: "w", Offers: []string{"a"}, Nonce: fmt.Sprintf("%s%016x", nonce, asked.Add(1))}
 }
 
 func trial(name string) queue.Job {

@@ -30,7 +30,6 @@ type delivery struct {
 	seq     uint64 // in TRIALS; never means another message
 	pending uint64 // more of the run behind it
 	reply   string // where acks go
-	at      time.Time
 }
 
 var pullRequest = []byte(`{"batch":1,"no_wait":true}`)
@@ -120,7 +119,7 @@ func (q *Queue) read(r openRun, m *nats.Msg) (*delivery, answer, error) {
 	if err != nil {
 		return nil, missing, fmt.Errorf("delivery of run %s: reply %q: %w", r.ID, m.Reply, err)
 	}
-	d := &delivery{seq: meta.Sequence.Stream, pending: meta.NumPending, reply: m.Reply, at: time.Now()}
+	d := &delivery{seq: meta.Sequence.Stream, pending: meta.NumPending, reply: m.Reply}
 	id, err := idOf(m.Header.Get)
 	if err != nil {
 		return nil, missing, fmt.Errorf("message %d of stream %s, subject %s, is no job: %w", d.seq, trialsStream, m.Subject, err)

@@ -25,10 +25,10 @@ func (e *engine) removeContainer(ctx context.Context, id string) error {
 		_, err := slow(ctx, e, "remove container", just(func(ctx context.Context) error {
 			return e.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		}))
-		if isGone(err) {
-			return nil
+		if err == nil || isGone(err) {
+			return nil // the engine answers when it has removed it
 		}
-		if err != nil && !isConflict(err) { // a conflict is a removal that is under way
+		if !isConflict(err) { // a conflict is a removal that is under way
 			return err
 		}
 		_, err = quick(ctx, e, "inspect container", func(ctx context.Context) (container.InspectResponse, error) {
@@ -41,6 +41,19 @@ func (e *engine) removeContainer(ctx context.Context, id string) error {
 			return fmt.Errorf("container %s is still there: %w", id, err)
 		}
 	}
+}
+
+// destroyBox removes what a sandbox that came up has: it is all known, so nothing has to be
+// looked for.
+func (r *Runtime) destroyBox(ctx context.Context, box boxFacts) error {
+	errs := []error{r.engine.removeContainer(ctx, box.ID)}
+	if box.Network != "" {
+		errs = append(errs, r.engine.removeNetwork(ctx, box.Network))
+	}
+	if box.Volume != "" {
+		errs = append(errs, r.engine.removeVolume(ctx, box.Volume))
+	}
+	return errors.Join(errs...)
 }
 
 // destroyEstate removes a container by its id, if there is one, and everything else that

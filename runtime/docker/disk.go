@@ -62,11 +62,13 @@ func isQuotaRefusal(err error) bool {
 // makeDisk makes a disk in memory of a fixed size. It is a volume and not a tmpfs of the
 // container's, because copies go through the engine, which sees volumes only.
 func (o *opening) makeDisk(ctx context.Context) error {
+	size := o.spec.Resources.Disk
 	opts := volume.CreateOptions{
 		Name: o.estate.Name + "-" + o.estate.Nonce, Driver: "local", Labels: o.estate.mark(),
 		DriverOpts: map[string]string{
 			"type": "tmpfs", "device": "tmpfs",
-			"o": fmt.Sprintf("size=%d,mode=0755,nosuid,nodev", o.spec.Resources.Disk),
+			// Empty files take no room, but memory of the kernel's.
+			"o": fmt.Sprintf("size=%d,nr_inodes=%d,mode=0755,nosuid,nodev", size, max(4096, size/4096)),
 		},
 	}
 	o.box.Volume = opts.Name // the name has our nonce: nobody else has it

@@ -43,8 +43,8 @@
 //
 // Exit codes are the engine's: 128+n for a death by signal n, which can't be told from an
 // exit with that code, so Exit.Signal is empty unless we killed it. A kill for want of
-// memory is proven by the engine's events, a lack of processes by the kernel's count where
-// the engine runs on this machine.
+// memory is proven by the engine's events; a lack of processes by the kernel's count, and a
+// full disk by a look at it, where the engine runs on this machine.
 //
 // # Files
 //

@@ -171,8 +171,26 @@ func (s *Sandbox) tryBegin(ctx context.Context, opts container.ExecOptions) (*co
 	return c, err
 }
 
+// A timer of a process that was stopped comes late, and with it what its commands did
+// meanwhile. An agent that ended in time must not seem to have run out of it: whatever has
+// happened gets a moment to be seen, and a longer one after a timer that is late.
+const (
+	seenIn   = 50 * time.Millisecond
+	late     = 50 * time.Millisecond
+	seenLate = time.Second
+)
+
+// toBeSeen is how long that moment is, after a wait of took for a timer of asked.
+func toBeSeen(took, asked time.Duration) time.Duration {
+	if took > asked+late {
+		return seenLate
+	}
+	return seenIn
+}
+
 // await sees a command to its end.
 func (s *Sandbox) await(ctx context.Context, cmd runtime.Command, c *command, room *pidsRoom) (runtime.Exit, error) {
+	began := time.Now()
 	var elapsed <-chan time.Time
 	if cmd.Timeout > 0 {
 		timer := time.NewTimer(cmd.Timeout)
@@ -184,6 +202,11 @@ func (s *Sandbox) await(ctx context.Context, cmd runtime.Command, c *command, ro
 		return s.ended(ctx, cmd, c, room)
 	case <-ctx.Done():
 	case <-elapsed:
+		select {
+		case <-c.over:
+		case <-ctx.Done():
+		case <-time.After(toBeSeen(time.Since(began), cmd.Timeout)):
+		}
 	}
 	if c.isOver() { // it was quicker
 		return s.ended(ctx, cmd, c, room)

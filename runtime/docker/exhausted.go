@@ -14,7 +14,8 @@ import (
 )
 
 // exhausted tells which limit a program that failed has run into, if that can be proven:
-// an exit code of 137 alone proves nothing.
+// an exit code of 137 alone proves nothing. Whether the disk is full is seen where the
+// engine runs on this machine and lets us look.
 func (s *Sandbox) exhausted(c *command, room *pidsRoom) string {
 	limits := s.spec.Resources
 	if limits.Memory > 0 {
@@ -27,6 +28,14 @@ func (s *Sandbox) exhausted(c *command, room *pidsRoom) string {
 		}
 		if s.rt.watch.sawOOM(c) {
 			return runtime.OutOfMemory
+		}
+	}
+	if limits.Disk > 0 {
+		s.mu.Lock()
+		pid := s.pid
+		s.mu.Unlock()
+		if fullHere(pid, s.box.ID, s.box.Workdir) {
+			return runtime.OutOfDisk
 		}
 	}
 	if room.ranOut() {

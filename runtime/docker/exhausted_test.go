@@ -42,6 +42,27 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
+// A disk that is full when a program failed is what it ran into.
+func TestExhaustedDisk(t *testing.T) {
+	l := newLab(t)
+	sb := l.open(t, l.runtime(t), func(s *runtime.Spec) {
+		s.Resources = runtime.Resources{Disk: 4 << 20}
+	})
+	for _, test := range []struct {
+		name, script, want string
+	}{
+		{"nothing", "exit 3", ""},
+		{"a file", "dd if=/dev/zero of=big bs=64k", runtime.OutOfDisk},
+		{"room again", "rm big; exit 3", ""},
+		{"files", "i=0; while : >f$i; do i=$((i+1)); [ $i -lt 200000 ] || exit 0; done 2>/dev/null; exit 1", runtime.OutOfDisk},
+	} {
+		exit, out := try(t, sb, test.script)
+		if exit.OK() || exit.Exhausted != test.want {
+			t.Errorf("%s: exit %+v, want it exhausted of %q: %s", test.name, exit, test.want, out)
+		}
+	}
+}
+
 func TestLimitsBind(t *testing.T) {
 	l := newLab(t)
 	sb := l.open(t, l.runtime(t), func(s *runtime.Spec) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,4 +32,30 @@ func killHere(pid int, id string) bool {
 	}
 	err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	return err == nil || errors.Is(err, unix.ESRCH)
+}
+
+// fullHere reports whether the disk at a directory of a container is full, by a process of
+// this machine that is in the container. Programs inside may have put something else
+// there: links are not followed.
+func fullHere(pid int, id, dir string) bool {
+	proc := "/proc/" + strconv.Itoa(pid)
+	root, err := unix.Open(proc+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(root)
+	// After the handle was taken: the id may have become another process before.
+	if group, err := os.ReadFile(proc + "/cgroup"); err != nil || !bytes.Contains(group, []byte(id)) {
+		return false
+	}
+	fd, err := unix.Openat2(root, strings.TrimPrefix(dir, "/"), &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Statfs_t
+	err = unix.Fstatfs(fd, &st)
+	return err == nil && (st.Bavail == 0 || st.Files > 0 && st.Ffree == 0)
 }

@@ -69,11 +69,11 @@ func (o *opening) build(ctx context.Context) (sb *Sandbox, err error) {
 		imageID: o.image.ID, labels: o.estate.mark(), limits: o.spec.Resources, swap: o.machine.swap && o.spec.Resources.Memory > 0,
 		network: none, workdir: o.box.Workdir,
 	}
-	// The engine decides who gets the name, but to ask before saves a network.
-	if err := o.rt.contend(ctx, o.spec.Name); err != nil {
-		return nil, err
-	}
 	if o.needsNetwork() {
+		// The engine decides who gets the name, but to ask before saves a network.
+		if err := o.rt.contend(ctx, o.spec.Name); err != nil {
+			return nil, err
+		}
 		if err := o.makeNetwork(ctx); err != nil {
 			return nil, err
 		}
@@ -85,8 +85,13 @@ func (o *opening) build(ctx context.Context) (sb *Sandbox, err error) {
 	if err := o.create(ctx, p); err != nil {
 		return nil, err
 	}
-	if err := o.furnish(ctx); err != nil {
-		return nil, err
+	// To look into a container that doesn't run, the engine mounts its files each time. But
+	// a disk can't be mounted where the image has no directory.
+	late := o.box.Volume == ""
+	if !late {
+		if err := o.furnish(ctx); err != nil {
+			return nil, err
+		}
 	}
 	o.stage = runtime.StageReady
 	sb = newSandbox(o.rt, o.estate, o.spec, o.box)
@@ -96,6 +101,14 @@ func (o *opening) build(ctx context.Context) (sb *Sandbox, err error) {
 	}
 	if err := sb.start(ctx); err != nil {
 		return sb, err
+	}
+	if late {
+		o.stage = runtime.StageProvision
+		if err := o.furnish(ctx); err != nil {
+			return sb, err
+		}
+		o.stage = runtime.StageReady
+		sb.box = o.box
 	}
 	if o.box.Volume != "" {
 		if err := o.fillDisk(ctx, sb); err != nil {

@@ -42,6 +42,7 @@ type Sandbox struct {
 	restarts int
 	stopping bool   // by us, to start it again
 	group    string // where the kernel counts its processes; empty where that can't be seen
+	pid      int    // of PID 1, on the engine's machine
 }
 
 var (
@@ -154,7 +155,7 @@ func (s *Sandbox) started(state *container.State) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.group = group
+	s.group, s.pid = group, state.Pid
 }
 
 // state asks how a container is.
@@ -248,7 +249,7 @@ func (s *Sandbox) Close(ctx context.Context) error {
 	idle := s.shut()
 	s.rt.watch.drop(s)
 	// To remove the container ends what runs in it, and with that the calls that are in.
-	err := s.rt.destroyEstate(ctx, s.box.ID, s.estate.Nonce)
+	err := s.rt.destroyBox(ctx, s.box)
 	if err == nil && s.net != nil { // it is gone: this gives its addresses back
 		err = s.rt.subnets.Remove(ctx, s.net)
 	}

@@ -128,7 +128,7 @@ func (s *Sandbox) imageUser() string {
 	return s.box.User
 }
 
-// accounts resolves the users of a spec while nothing has run in the container, so that
+// accounts resolves the users of a spec while no program has run in the container, so that
 // one that there isn't is refused early.
 func (o *opening) accounts(ctx context.Context) error {
 	for _, p := range phases {

@@ -117,7 +117,7 @@ func (e *engine) putDirs(ctx context.Context, id string, dirs ...dirEntry) error
 	return e.putArchive(ctx, id, &buf)
 }
 
-// furnish prepares a container in which nothing has run yet: it resolves users, and the
+// furnish prepares a container in which nothing but our PID 1 has run yet: it resolves users, and the
 // symlinks that the image itself has on the way to the workdir, and makes that where it
 // is missing.
 func (o *opening) furnish(ctx context.Context) error {

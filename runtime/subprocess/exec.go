@@ -112,8 +112,26 @@ func (s *Sandbox) startError(cmd runtime.Command, err error) error {
 	return &runtime.StartError{Argv: cmd.Argv, Err: err}
 }
 
+// A timer of a process that was stopped comes late, and with it what its programs did
+// meanwhile. An agent that ended in time must not seem to have run out of it: whatever has
+// happened gets a moment to be seen, and a longer one after a timer that is late.
+const (
+	seenIn   = 50 * time.Millisecond
+	late     = 50 * time.Millisecond
+	seenLate = time.Second
+)
+
+// toBeSeen is how long that moment is, after a wait of took for a timer of asked.
+func toBeSeen(took, asked time.Duration) time.Duration {
+	if took > asked+late {
+		return seenLate
+	}
+	return seenIn
+}
+
 // await sees a process to its end.
 func (s *Sandbox) await(ctx context.Context, p *process) (runtime.Exit, error) {
+	began := time.Now()
 	var elapsed <-chan time.Time
 	if p.command.Timeout > 0 {
 		timer := time.NewTimer(p.command.Timeout)
@@ -128,6 +146,7 @@ func (s *Sandbox) await(ctx context.Context, p *process) (runtime.Exit, error) {
 		cause = context.Cause(ctx)
 	case <-elapsed:
 		timedOut = true
+		p.awaitEnd(ctx, toBeSeen(time.Since(began), p.command.Timeout))
 	}
 	<-p.started
 	if p.err != nil {

@@ -4,7 +4,6 @@ package chaos
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,19 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
-
-var (
-	trials   = flag.Int("chaos.trials", 0, "trials of TestChaos; 0 skips it")
-	seed     = flag.Uint64("chaos.seed", 0, "what the plan is drawn from; 0 draws a seed too")
-	faults   = flag.String("chaos.faults", "all", "kinds of faults with commas between them, or all")
-	nodes    = flag.String("chaos.nodes", "auto", "where NATS runs: containers, processes, or auto")
-	workers  = flag.Int("chaos.workers", 3, "workers at a time")
-	slots    = flag.Int("chaos.slots", 4, "slots of each")
-	lease    = flag.Duration("chaos.lease", 3*time.Second, "how long a lease lives")
-	out      = flag.String("chaos.out", "", "directory for chaos.json and chaos.md")
-	patience = flag.Duration("chaos.patience", 2*time.Hour, "how long the run may take")
-	verbose  = flag.Bool("chaos.v", false, "log each fault when it happens")
 )
 
 // TestChaos runs one plan, and fails if anything is not as it had to come.

@@ -111,7 +111,7 @@ func writeRun(t testing.TB, dir string, seed uint64, list []deed) string {
 	var rows strings.Builder
 	for i, d := range list {
 		fmt.Fprintf(&rows, "{\"id\":%q,\"deed\":%q,\"seconds\":\"%.2f\",\"bytes\":%d}\n",
-			taskID(i), d, 0.05+1.2*rng.Float64()*rng.Float64(), rng.IntN(40_000))
+			taskID(i), d, 0.2+2.5*rng.Float64()*rng.Float64(), rng.IntN(40_000))
 	}
 	files := map[string]string{
 		"pack/rows.jsonl":     rows.String(),

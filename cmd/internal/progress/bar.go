@@ -71,6 +71,14 @@ func (b *bar) Submitted(r Run) {
 
 func (b *bar) Listening(url string) { fmt.Fprintln(b.screen, "the queue listens on", url) }
 
+func (b *bar) Decided(d Decision) {
+	text := fmt.Sprintf("run %s: %s by %s", d.RunID, d.Kind, d.By)
+	if d.Why != "" {
+		text += ": " + strings.Trim(strconv.QuoteToGraphic(d.Why), `"`)
+	}
+	fmt.Fprintln(b.screen, colored(b.color, yellow, text))
+}
+
 func (b *bar) Stopping(after time.Duration) {
 	fmt.Fprintf(b.screen, "stopping: no new trial begins; running ones may go on for %s, Ctrl-C ends them at once\n", after)
 }

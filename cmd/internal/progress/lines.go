@@ -82,6 +82,14 @@ func (l *Lines) Listening(url string) {
 	}{now("listening"), url})
 }
 
+// Decided writes the line of a decision.
+func (l *Lines) Decided(d Decision) {
+	l.write(struct {
+		stamp
+		Decision
+	}{now("decided"), d})
+}
+
 // Stopping writes that the end began.
 func (l *Lines) Stopping(after time.Duration) {
 	l.write(struct {

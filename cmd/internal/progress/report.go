@@ -18,6 +18,8 @@ type Reporter interface {
 	Listening(url string)
 	// Observe takes an event of the worker.
 	Observe(worker.Event)
+	// Decided tells of a decision about a run that was carried out, and why it was taken.
+	Decided(Decision)
 	// Stopping tells that no new trial begins, and how long those that run may go on.
 	Stopping(after time.Duration)
 	// Close ends the show. It returns when nothing is drawn any more.
@@ -32,6 +34,15 @@ type Run struct {
 	Tasks     int    `json:"tasks"`
 	Trials    int    `json:"trials"`
 	Done      int    `json:"done"` // before this command
+}
+
+// Decision is one about a run, such as a pause.
+type Decision struct {
+	RunID string `json:"run_id"`
+	Kind  string `json:"kind"`
+	Rev   int    `json:"rev"`
+	By    string `json:"by"`
+	Why   string `json:"why,omitempty"`
 }
 
 // NewReporter returns a bar on a terminal, and JSON lines for everybody else. Counting

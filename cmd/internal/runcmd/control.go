@@ -11,6 +11,7 @@ import (
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/control"
+	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/dispatch"
 	"github.com/tidemill/tidemill/internal/governor"
@@ -55,13 +56,20 @@ func (s *session) obey(ctx context.Context, o producer.Order) (*producer.Answer,
 	if s.works.has(o.Run) {
 		p.Queue = s.queue
 	}
-	return p.Give(ctx, rec, o)
+	a, err := p.Give(ctx, rec, o)
+	if err == nil && a.Changed {
+		s.reporter.Decided(progress.Decision{RunID: o.Run, Kind: o.Kind, Rev: a.Rev, By: o.By, Why: o.Detail})
+	}
+	return a, err
 }
 
 // governor keeps the runs within their limits, and what is decided in the store obeyed.
 func (s *session) governor(name string) (*governor.Governor, error) {
 	return governor.New(governor.Config{
 		Store: s.store, Queue: s.queue, Name: name, Log: s.log, Pool: queue.DefaultPool, Every: governor.Often,
+		OnDecision: func(run string, c bundle.Control) {
+			s.reporter.Decided(progress.Decision{RunID: run, Kind: c.Kind, Rev: c.Rev, By: c.By, Why: c.Detail()})
+		},
 	})
 }
 
