@@ -83,7 +83,7 @@ type Tally struct {
 func (p Presence) Validate() error {
 	switch {
 	case !isHostName(p.Worker):
-		return fmt.Errorf("presence: worker %q: want one or more of A-Z a-z 0-9 _ - .", p.Worker)
+		return fmt.Errorf("presence: worker %q: want one or more of A-Z a-z 0-9 . _ -", p.Worker)
 	case len(p.Running) > MaxRunning:
 		return fmt.Errorf("presence of worker %s: %d running jobs: want %d at most", p.Worker, len(p.Running), MaxRunning)
 	}
@@ -106,7 +106,7 @@ func CheckClaim(what, holder string) error {
 	case !isToken(what):
 		return fmt.Errorf("%w: claim %q: want one or more of A-Z a-z 0-9 _ -", ErrInvalid, what)
 	case !isHostName(holder):
-		return fmt.Errorf("%w: claim %s: holder %q: want one or more of A-Z a-z 0-9 _ - .", ErrInvalid, what, holder)
+		return fmt.Errorf("%w: claim %s: holder %q: want one or more of A-Z a-z 0-9 . _ -", ErrInvalid, what, holder)
 	}
 	return nil
 }

@@ -128,6 +128,7 @@ func (h *harbour) run(code int, args ...string) string {
 // other way.
 func (h *harbour) until(what string, yes func() bool) {
 	h.Helper()
+	// Nothing to wait for: the engine and other processes are asked.
 	for end := time.Now().Add(patience); !yes(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			h.Fatalf("%s: not so after %s", what, patience)

@@ -59,6 +59,7 @@ func TestChaos(t *testing.T) {
 	r.report.RunS = time.Since(work).Seconds()
 	r.drain()
 	r.dismiss()
+	r.elections()
 	r.check()
 	r.finish(command)
 }
@@ -72,17 +73,22 @@ func has(kinds []kind, k kind) bool {
 	return false
 }
 
-// finish writes the report, and fails the test if there is a problem.
-func (r *rig) finish(command string) {
-	t := r.t
+// elections waits for those that are still being watched.
+func (r *rig) elections() {
 	for range r.waiting {
 		e := <-r.watched
 		if e.err != nil {
 			r.problem("%s: %v", e.kind, e.err)
 			continue
 		}
+		r.windows = append(r.windows, window{e.began, e.began.Add(time.Duration(e.seconds * float64(time.Second)))})
 		r.report.Elections[e.kind] = append(r.report.Elections[e.kind], e.seconds)
 	}
+}
+
+// finish writes the report, and fails the test if there is a problem.
+func (r *rig) finish(command string) {
+	t := r.t
 	p := &r.report
 	p.Seed, p.Trials, p.Fleet, p.Slots, p.Nodes, p.Log = r.seed, r.trials, r.workers, r.slots, r.what, r.log
 	p.LeaseS, p.RerunBar = r.lease.Seconds(), r.lease.Seconds()+5

@@ -94,7 +94,8 @@ type rerun struct {
 	Seconds float64 `json:"seconds"`
 	Trial   string  `json:"trial"`
 	Attempt int     `json:"attempt"`
-	at      time.Time
+	// Calm: queue and store were whole meanwhile.
+	Calm bool `json:"calm"`
 }
 
 func (r *rig) checkTrial(ctx context.Context, row bundle.PlanRow, epochs []int) (f finding) {
@@ -197,7 +198,7 @@ func (r *rig) findRerun(row bundle.PlanRow, a bundle.Attempt, counts *bundle.Com
 		if !ok || at.Before(d.at) { // another attempt was there already, beside it
 			return
 		}
-		f.reruns = append(f.reruns, rerun{at.Sub(d.at).Seconds(), row.TrialID, a.Claim.Attempt + 1, d.at})
+		f.reruns = append(f.reruns, rerun{at.Sub(d.at).Seconds(), row.TrialID, a.Claim.Attempt + 1, r.calm(d.at, at)})
 		return
 	}
 }

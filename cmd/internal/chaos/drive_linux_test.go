@@ -26,10 +26,11 @@ func (r *rig) drive(plan []fault) {
 	defer func() {
 		for _, s := range active {
 			s.end()
+			r.disturbed(s.fault, s.at)
 		}
 	}()
-	last, progress := 0, time.Now()
-	looked := time.Now()
+	begun := time.Now()
+	last, progress, looked := 0, begun, begun
 	for {
 		r.staff(true)
 		commits, now := r.tap.committed(), time.Now()
@@ -37,6 +38,7 @@ func (r *rig) drive(plan []fault) {
 			over := s.over(now, commits)
 			if over {
 				s.end()
+				r.disturbed(s.fault, s.at)
 			}
 			return over
 		})
@@ -57,8 +59,8 @@ func (r *rig) drive(plan []fault) {
 			r.problem("nothing was committed for %v although nothing is broken; %d of %d have a commit", stallAfter, commits, r.trials)
 			return
 		}
-		if ctx.Err() != nil || time.Since(r.began) > *patience {
-			r.problem("not done after %v: %d of %d have a commit", time.Since(r.began).Round(time.Second), commits, r.trials)
+		if ctx.Err() != nil || time.Since(begun) > *patience {
+			r.problem("not done after %v: %d of %d have a commit", time.Since(begun).Round(time.Second), commits, r.trials)
 			return
 		}
 		time.Sleep(tick) // the driver is a clock

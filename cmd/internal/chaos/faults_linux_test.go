@@ -187,6 +187,7 @@ func (r *rig) breakNode(f fault) (end func(), err error) {
 // leaderTime is how long a cluster was without a leader.
 type leaderTime struct {
 	kind    kind
+	began   time.Time
 	seconds float64
 	err     error
 }
@@ -199,6 +200,6 @@ func (r *rig) timeElection(k kind, went string) {
 	go func() {
 		defer cancel()
 		err := r.monitor.awaitLeaders(ctx, went)
-		r.watched <- leaderTime{k, time.Since(began).Seconds(), err}
+		r.watched <- leaderTime{k, began, time.Since(began).Seconds(), err}
 	}()
 }

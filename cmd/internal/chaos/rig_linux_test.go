@@ -45,6 +45,7 @@ type rig struct {
 	log      []entry
 	report   report
 	killed   []death
+	windows  []window
 	watched  chan leaderTime // elections that are over
 	waiting  int             // those that are being waited for
 	nodeDown string          // the server that is away
@@ -54,6 +55,21 @@ type rig struct {
 type death struct {
 	worker string
 	at     time.Time
+}
+
+// window is a time in which the queue or the store was broken.
+type window struct{ from, to time.Time }
+
+// disturbed notes that something of everybody's was broken until now.
+func (r *rig) disturbed(f fault, from time.Time) {
+	if strings.HasPrefix(string(f.Kind), "s3-") || strings.HasPrefix(string(f.Kind), "nats-") {
+		r.windows = append(r.windows, window{from, time.Now()})
+	}
+}
+
+// calm reports whether queue and store were whole all the time.
+func (r *rig) calm(from, to time.Time) bool {
+	return !slices.ContainsFunc(r.windows, func(w window) bool { return w.from.Before(to) && from.Before(w.to) })
 }
 
 // entry is a line of the fault log.

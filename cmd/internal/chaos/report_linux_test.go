@@ -126,7 +126,8 @@ func (p *report) figures() [][2]string {
 		{"of them that could not begin", fmt.Sprint(p.FailedStarts)},
 		{"requests to the store", fmt.Sprint(p.StoreRequests)},
 		{"of them broken on purpose", fmt.Sprint(p.StoreRequestsBroken)},
-		{"from kill -9 until the trial runs again", p.rerunText()},
+		{"from kill -9 until the trial runs again", p.rerunText(false)},
+		{"the same where queue and store were whole meanwhile", p.rerunText(true)},
 	}
 	for _, k := range allKinds {
 		if list := p.Elections[k]; len(list) > 0 {
@@ -136,19 +137,22 @@ func (p *report) figures() [][2]string {
 	return append(rows, [2]string{"time", fmt.Sprintf("%.0f s of work, %.0f s in all", p.RunS, p.WallS)})
 }
 
-// rerunText says how soon trials of killed workers ran again, and how many later than the
-// bar.
-func (p *report) rerunText() string {
+// rerunText says how soon trials of killed workers ran again, of all or of those that had
+// a whole queue and store, and how many later than the bar.
+func (p *report) rerunText(calm bool) string {
 	var list []float64
 	over := 0
 	for _, r := range p.Reruns {
+		if calm && !r.Calm {
+			continue
+		}
 		list = append(list, r.Seconds)
 		if r.Seconds > p.RerunBar {
 			over++
 		}
 	}
 	if len(list) == 0 {
-		return "none was killed in mid-trial"
+		return "none"
 	}
 	return fmt.Sprintf("%s; %d later than lease + 5 s", spread(list), over)
 }
