@@ -4,6 +4,7 @@ package worker
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,9 +12,21 @@ import (
 
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		free, err := int64(10<<20), error(nil)
+		var mu sync.Mutex
+		var free int64
+		var trouble error
+		disk := func(n int64, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			free, trouble = n, err
+		}
+		disk(10<<20, nil)
 		f := newFullDisk("", 640<<20) // full below 10 MiB
-		f.ask = func() (int64, error) { return free, err }
+		f.ask = func() (int64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return free, trouble
+		}
 		begun := time.Now()
 		stop := make(chan struct{})
 		ctx := t.Context()
@@ -25,14 +38,14 @@ func TestFullDisk(t *testing.T) {
 		if err := f.since(begun); err != nil {
 			t.Errorf("with enough: %v", err)
 		}
-		free, err = 0, errors.New("stale handle")
+		disk(0, errors.New("stale handle"))
 		time.Sleep(time.Minute)
 		if err := f.since(begun); err != nil {
 			t.Errorf("with a disk that says nothing: %v", err)
 		}
-		free, err = 10<<20-1, nil
+		disk(10<<20-1, nil)
 		time.Sleep(2 * fullEvery)
-		free = 10 << 20
+		disk(10<<20, nil)
 		time.Sleep(time.Minute)
 		if f.since(begun) == nil {
 			t.Error("it was full for a second and nobody remembers")
