@@ -20,6 +20,8 @@ const (
 	partsAtOnce = 3
 	// abortTime is how long throwing an upload away may take.
 	abortTime = 30 * time.Second
+	// aborts is how often that is tried at most.
+	aborts = 3
 )
 
 // upload is an object that goes up in parts.
@@ -71,15 +73,20 @@ func (u *upload) begin(ctx context.Context) error {
 	return u.s.explain(ctx, opPut, err)
 }
 
-// send cuts parts one after the other, and sends some at once. The first thing that goes
-// wrong ends it all.
+// send cuts parts one after the other, and sends some at once. After the first thing that
+// goes wrong no more are cut; those that are on their way go on, because a service may
+// keep a part that it takes while the upload is thrown away.
 func (u *upload) send(ctx context.Context, first part, src source) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, cutting := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce + 1) // and who cuts
 	g.Go(func() error {
 		p := first
 		for number := int32(1); ; number++ {
 			sent := p
+			if err := cutting.Err(); err != nil {
+				sent.done()
+				return err
+			}
 			u.size += sent.size
 			g.Go(func() error {
 				defer sent.done()
@@ -92,7 +99,7 @@ func (u *upload) send(ctx context.Context, first part, src source) error {
 				return fmt.Errorf("%d parts of %d bytes are not enough: put a file, which is cut by its size", maxParts, u.s.opts.PartSize)
 			}
 			var err error
-			if p, err = src.next(ctx); err != nil {
+			if p, err = src.next(cutting); err != nil {
 				return err
 			}
 		}
@@ -144,13 +151,18 @@ func (u *upload) complete(ctx context.Context) error {
 	return u.s.explain(ctx, opPut, err)
 }
 
-// abort throws the parts away, although the caller may have given up.
+// abort throws the parts away, although the caller may have given up: in that case the
+// service may still be at work on some, so it is asked until it knows of no such upload.
 func (u *upload) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()
-	// What stays behind in spite of it is for the bucket's lifecycle rule.
-	_ = u.s.call(ctx, 0, func(ctx context.Context, o func(*s3.Options)) error {
-		_, err := u.s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: u.s.bucket, Key: &u.name, UploadId: u.id}, o)
-		return err
-	})
+	for range aborts {
+		err := u.s.call(ctx, 0, func(ctx context.Context, o func(*s3.Options)) error {
+			_, err := u.s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: u.s.bucket, Key: &u.name, UploadId: u.id}, o)
+			return err
+		})
+		if err != nil {
+			return // gone, or for the bucket's lifecycle rule
+		}
+	}
 }

@@ -96,14 +96,6 @@ func (p *report) add(f finding) {
 	p.Reruns = append(p.Reruns, f.reruns...)
 }
 
-// injected is how many faults there were.
-func (p *report) injected() (n int) {
-	for _, c := range p.Faults {
-		n += c.Injected
-	}
-	return n
-}
-
 // figures are the rows of the table.
 func (p *report) figures() [][2]string {
 	rows := [][2]string{

@@ -21,14 +21,13 @@ type tap struct {
 	proxy *testenv.FaultProxy
 	url   string
 
-	mu        sync.Mutex
-	claims    map[string]map[int]time.Time // by trial and attempt: when it was asked for
-	commits   map[string]time.Time         // by trial
-	lastClaim time.Time
-	requests  int
+	mu       sync.Mutex
+	claims   map[string]map[int]time.Time // by trial and attempt: when it was asked for
+	commits  map[string]time.Time         // by trial
+	requests int
 }
 
-// attempts of a request's key; see bundle.Keys.
+// Parts of keys; see bundle.Keys.
 const (
 	claimsPart  = "/attempts/"
 	commitsPart = "/commits/"
@@ -84,7 +83,6 @@ func (p *tap) note(path string, at time.Time) {
 	}
 	if _, known := p.claims[trial][n]; !known {
 		p.claims[trial][n] = at
-		p.lastClaim = at
 	}
 }
 
@@ -101,12 +99,6 @@ func (p *tap) claimed(trial string, attempt int) (time.Time, bool) {
 	defer p.mu.Unlock()
 	at, ok := p.claims[trial][attempt]
 	return at, ok
-}
-
-func (p *tap) latestClaim() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lastClaim
 }
 
 func (p *tap) served() int {
