@@ -20,8 +20,8 @@ func Command() *cobra.Command {
 		Use:   "cancel RUN",
 		Short: "End a run: what runs is stopped, the rest never begins",
 		Long: `Cancel ends a run. Trials that run are stopped within seconds; what they did so far is
-kept, and doesn't count. Nothing of the run is enqueued again. Results that are there stay, and
-aggregate.json says in ended who ended it, and when.
+kept, and doesn't count. Nothing of the run is enqueued again. Results that are there stay,
+and aggregate.json says in ended who ended it, and when.
 
 tidemill resume takes a cancelled run up again.
 

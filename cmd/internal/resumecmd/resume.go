@@ -21,7 +21,8 @@ func Command() *cobra.Command {
 		Short: "Go on with a run, and put into the queue what is missing",
 		Long: `Resume ends a pause, takes a run up again that was cancelled, and puts into the queue of a
 fleet what is in the plan, has no result and isn't there: after the queue was wiped,
-nothing else is needed. Trials that wait or run stay as they are, so it may be given at any time.
+nothing else is needed. Trials that wait or run stay as they are, so it may be given at any
+time.
 
 What a limit holds is let go by another limit: tidemill limits.
 
