@@ -35,7 +35,8 @@ until wget -qO- http://127.0.0.1:7007/; do sleep 0.1; done 2>/dev/null`
 	asks = `[ "$(wget -qO- http://127.0.0.1:7007/)" = fixed ]; echo $((1-$?)) >/logs/verifier/reward.txt`
 )
 
-var plots = []plot{
+// forgeries are what agents prepare, and one that has no need to.
+var forgeries = []plot{
 	{name: "honest", user: "agent", agent: "touch honest", want: "completed agent_done 1"},
 	{name: "honest-root", agent: "touch honest", want: "completed agent_done 1"},
 
@@ -53,7 +54,10 @@ var plots = []plot{
 	{name: "root-verdict-file", agent: `echo 1 >/logs/verifier; ln -s /app/reward.txt /logs/reward.txt`, want: forged},
 	{name: "root-tests-before", agent: `mkdir /tests; echo 'echo 1 >/logs/verifier/reward.txt' >/tests/test.sh; chmod 0 /tests`, want: forged},
 	{name: "root-tests-linked", agent: `mkdir mine; echo 'echo 1 >/logs/verifier/reward.txt' >mine/test.sh; ln -s /app/mine /tests; ln -s test.sh mine/link`, want: forged},
+}
 
+// verifiers are those that ask a server, and those that get something wrong.
+var verifiers = []plot{
 	// A server that goes on, and one that isn't there.
 	{name: "served", user: "agent", agent: beacon, verifier: asks, want: "completed agent_done 1"},
 	{name: "not-served", user: "agent", agent: "true", verifier: asks, want: forged},
@@ -110,7 +114,8 @@ func TestHarborVerdicts(t *testing.T) {
 	t.Parallel()
 	h := newQuay(t)
 	image := testenv.BusyboxImage(t, h.cli)
-	h.writePlots("tasks", image, plots)
+	h.writePlots("forgeries", image, forgeries)
+	h.writePlots("verifiers", image, verifiers)
 	// Where the agent's processes end, root may leave behind what it likes.
 	ended := []plot{
 		{name: "honest", agent: "touch honest", want: "completed agent_done 1"},
@@ -125,15 +130,19 @@ agent: {name: oracle}
 runtime: {type: docker}
 %s
 `
-	h.write("run.yaml", fmt.Sprintf(file, "tasks", ""))
-	h.write("ended.yaml", fmt.Sprintf(file, "ended", "agent_processes: end"))
-
-	v := h.sail(3, "verdicts", "--slots", "4", "run.yaml")
-	for _, p := range plots {
-		v.landed(p.name, p.want)
-	}
-	v = h.sail(0, "ended", "--slots", "4", "ended.yaml")
-	for _, p := range ended {
-		v.landed(p.name, p.want)
+	for _, run := range []struct {
+		pack, more string
+		plots      []plot
+		code       int // 3: there are trials without a score
+	}{
+		{"forgeries", "", forgeries, 0},
+		{"verifiers", "", verifiers, 3},
+		{"ended", "agent_processes: end", ended, 0},
+	} {
+		h.write(run.pack+".yaml", fmt.Sprintf(file, run.pack, run.more))
+		v := h.sail(run.code, run.pack, "--slots", "4", run.pack+".yaml")
+		for _, p := range run.plots {
+			v.landed(p.name, p.want)
+		}
 	}
 }

@@ -19,9 +19,10 @@ const (
 	dedupeWindow = 2 * time.Minute
 	// markerTTL is how long the runs bucket tells watchers of a closed run.
 	markerTTL = 24 * time.Hour
-	// eventsAge and eventsBytes bound what is kept of progress.
-	eventsAge   = 24 * time.Hour
-	eventsBytes = 256 << 20
+	// eventsAge and eventsMax bound what is kept of progress. A bound in bytes would be
+	// reserved by the server, which one with a small disk refuses.
+	eventsAge = 24 * time.Hour
+	eventsMax = 500_000 // messages
 	// strandedAge is how long the server's advisories wait for somebody who acts.
 	strandedAge = 30 * 24 * time.Hour
 )
@@ -50,7 +51,7 @@ func (q *Queue) streams() []jetstream.StreamConfig {
 			Name:        eventsStream,
 			Subjects:    []string{"tidemill.events.>"},
 			MaxAge:      eventsAge,
-			MaxBytes:    eventsBytes,
+			MaxMsgs:     eventsMax,
 			AllowDirect: true,
 		},
 		{
@@ -73,7 +74,7 @@ func (q *Queue) streams() []jetstream.StreamConfig {
 		c.FirstSeq = q.firstSeq()
 		c.Replicas = max(1, q.cfg.Replicas)
 		c.Metadata = map[string]string{storeKey: q.cfg.Store}
-		c.MaxMsgs, c.MaxConsumers = -1, -1
+		c.MaxMsgs, c.MaxConsumers = cmp.Or(c.MaxMsgs, -1), -1
 		c.MaxBytes = cmp.Or(c.MaxBytes, -1)
 		c.MaxMsgsPerSubject = cmp.Or(c.MaxMsgsPerSubject, -1)
 		if c.Name == leasesStream {
