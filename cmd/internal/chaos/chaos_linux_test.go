@@ -39,7 +39,7 @@ func TestChaos(t *testing.T) {
 	t.Logf("seed %d: %d faults; %s", *seed, len(plan), command)
 	// Cleanups run from the last to the first: this one sees what the others left.
 	t.Cleanup(func() {
-		if !t.Failed() {
+		if !t.Failed() && !*keep {
 			_ = os.RemoveAll(dir)
 			return
 		}

@@ -84,6 +84,7 @@ type finding struct {
 	lost, double, unscored, wrong bool
 	attempts, crashed             int
 	superseded, handedOver        int
+	skewed                        int // claims with a time that is not the machine's
 	bundles, without              int // of attempts that ended: that are whole, that left none
 	reruns                        []rerun
 	problems                      []string
@@ -154,6 +155,9 @@ func (r *rig) deedOf(row bundle.PlanRow) deed {
 	return r.deeds[i]
 }
 
+// skewedBy is more than a claim takes from its worker to the tap, but for a slow store.
+const skewedBy = 3 * time.Second
+
 // checkAttempt looks at the evidence of one attempt.
 func (r *rig) checkAttempt(ctx context.Context, row bundle.PlanRow, a bundle.Attempt, counts *bundle.Commit, f *finding, bad func(string, ...any)) {
 	n := a.Claim.Attempt
@@ -161,6 +165,11 @@ func (r *rig) checkAttempt(ctx context.Context, row bundle.PlanRow, a bundle.Att
 	if a.End == nil && !committed {
 		f.crashed++
 		r.findRerun(row, a, counts, f)
+	}
+	// A claim says its worker's time, and the tap saw it pass: that shows whether the clocks
+	// that are said to jump do.
+	if at, ok := r.tap.claimed(row.TrialID, n); ok && a.Claim.At.Sub(at).Abs() > skewedBy {
+		f.skewed++
 	}
 	if a.End != nil && a.End.Committed && !committed {
 		bad("attempt %d says that it is committed, but it is not", n)

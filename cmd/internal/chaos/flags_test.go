@@ -20,6 +20,7 @@ var (
 	lease    = flag.Duration("chaos.lease", 3*time.Second, "how long a lease lives")
 	out      = flag.String("chaos.out", "", "directory for chaos.json and chaos.md")
 	patience = flag.Duration("chaos.patience", 2*time.Hour, "how long the run may take")
+	keep     = flag.Bool("chaos.keep", false, "keep the directories of a run in which all is well too")
 	verbose  = flag.Bool("chaos.v", false, "log each fault when it happens")
 )
 

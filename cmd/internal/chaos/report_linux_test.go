@@ -34,6 +34,7 @@ type report struct {
 	Crashed    int    `json:"attempts_without_end"`
 	Superseded int    `json:"superseded"`
 	HandedOver int    `json:"stopped"`
+	Skewed     int    `json:"claimed_by_a_wrong_clock"`
 	Bundles    int    `json:"bundles_verified"`
 	Without    int    `json:"ended_without_bundle"`
 	Unsent     int    `json:"bundles_unsent"`
@@ -91,6 +92,7 @@ func (p *report) add(f finding) {
 	p.Crashed += f.crashed
 	p.Superseded += f.superseded
 	p.HandedOver += f.handedOver
+	p.Skewed += f.skewed
 	p.Bundles += f.bundles
 	p.Without += f.without
 	p.Reruns = append(p.Reruns, f.reruns...)
@@ -109,6 +111,7 @@ func (p *report) figures() [][2]string {
 		{"of them without an end: their worker died", fmt.Sprint(p.Crashed)},
 		{"of them superseded: another was committed first", fmt.Sprint(p.Superseded)},
 		{"of them handed over or stopped", fmt.Sprint(p.HandedOver)},
+		{"of them claimed by a clock that was off", fmt.Sprint(p.Skewed)},
 		{"bundles whose every file has its sha256", fmt.Sprint(p.Bundles)},
 		{"attempts that ended and left no bundle", fmt.Sprint(p.Without)},
 		{"bundles left with a worker, unsent", fmt.Sprint(p.Unsent)},
