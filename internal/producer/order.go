@@ -151,6 +151,10 @@ func (p *Producer) enforce(ctx context.Context, rec manifest.RunRecord, o Order,
 	}
 	pr, err := p.Rebuild(ctx, rec)
 	a.Trials, a.Enqueued = pr.Total-pr.Committed, pr.Enqueued
+	if _, ended := errors.AsType[*RefusedError](err); ended && o.Kind == bundle.ControlLimits {
+		// The new limit has stopped it already; the decision stands.
+		err = nil
+	}
 	return err
 }
 
