@@ -123,7 +123,7 @@ func TestHarborExample(t *testing.T) {
 		v.says("tidemill/ships-log", "artifacts/steps/2-depart/collected/log.txt", "arrived", "departed")
 		v.says("tidemill/ships-log", "artifacts/steps/2-depart/collected/papers/manifest.txt", "Aurora")
 		v.says("tidemill/tide-table", "task.yaml", "version: 1.0.0", "category: data")
-		v.says("tidemill/tide-table", "env.yaml", "memory: 536870912", "agent: deckhand")
+		v.says("tidemill/tide-table", "env.yaml", "memory: 536870912", "agent: deckhand", "grade: root")
 		v.says("tidemill/ships-log", "env.yaml", "cpus: 1", "memory: 2147483648", `agent: "1000"`)
 		v.says("tidemill/beacon", "env.yaml", "memory: 268435456", "ubuntu:24.04")
 		if flags := v.results["tidemill/beacon"].Outcome.Flags; !slices.Contains(flags, "agent_processes_kept") {

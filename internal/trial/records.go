@@ -179,12 +179,23 @@ type workerRecord struct {
 	Arch    string `yaml:"arch"`
 }
 
+// recordedUsers are the users of the phases, a grader's own among them.
+func recordedUsers(task *manifest.Task) map[runtime.Phase]string {
+	users := usersOf(task)
+	for _, s := range task.Steps {
+		if s.Grade.User != "" {
+			users[runtime.Grade] = s.Grade.User
+		}
+	}
+	return users
+}
+
 func (a *attempt) envRecord(o bundle.Outcome) envRecord {
 	run := a.Run.Run
 	network := networks(run, a.Task)
 	r := envRecord{
 		Environment: environmentRecord{
-			Runtime: a.RuntimeType, Image: imageOf(run, a.Task).Ref, Workdir: a.Task.Workdir, Users: usersOf(a.Task),
+			Runtime: a.RuntimeType, Image: imageOf(run, a.Task).Ref, Workdir: a.Task.Workdir, Users: recordedUsers(a.Task),
 			Resources:     Resources(run.Runtime.Resources, a.Task.Resources),
 			NetworkPolicy: network[runtime.Agent].Policy, Allowlist: network[runtime.Agent].Allow,
 			Services: map[string]any{},

@@ -22,39 +22,50 @@ func (q *Queue) ListRuns(ctx context.Context) ([]queue.Run, error) {
 	runs := []queue.Run{}
 	err := q.longCall(ctx, "list the runs", func(ctx context.Context) error {
 		runs = runs[:0]
-		kv, err := q.js.KeyValue(ctx, runsBucket)
-		if isMissing(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		w, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
-		if err != nil {
-			return err
-		}
-		defer drain(w)
-		for {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case e, ok := <-w.Updates():
-				if e == nil || !ok {
-					return nil
-				}
-				var r openRun
-				if err := json.Unmarshal(e.Value(), &r); err != nil {
-					return fmt.Errorf("run %s in bucket %s: %w", e.Key(), runsBucket, err)
-				}
-				runs = append(runs, r.Run)
+		return q.entries(ctx, runsBucket, ">", func(e jetstream.KeyValueEntry) error {
+			var r openRun
+			if err := json.Unmarshal(e.Value(), &r); err != nil {
+				return fmt.Errorf("run %s in bucket %s: %w", e.Key(), runsBucket, err)
 			}
-		}
+			runs = append(runs, r.Run)
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(runs, func(a, b queue.Run) int { return cmp.Compare(a.ID, b.ID) })
 	return runs, nil
+}
+
+// entries hands out what a bucket has under keys that match, once through. A bucket that
+// isn't there has nothing.
+func (q *Queue) entries(ctx context.Context, bucket, keys string, do func(jetstream.KeyValueEntry) error) error {
+	kv, err := q.js.KeyValue(ctx, bucket)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w, err := kv.Watch(ctx, keys, jetstream.IgnoreDeletes())
+	if err != nil {
+		return err
+	}
+	defer drain(w)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, ok := <-w.Updates():
+			if e == nil || !ok {
+				return nil
+			}
+			if err := do(e); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // Stats implements [queue.Inspector].

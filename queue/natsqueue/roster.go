@@ -78,34 +78,15 @@ func (q *Queue) Workers(ctx context.Context) ([]queue.Presence, error) {
 	workers := []queue.Presence{}
 	err := q.longCall(ctx, "read the roster", func(ctx context.Context) error {
 		workers = workers[:0]
-		kv, err := q.js.KeyValue(ctx, workersBucket)
-		if isMissing(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		w, err := kv.Watch(ctx, "worker.>", jetstream.IgnoreDeletes())
-		if err != nil {
-			return err
-		}
-		defer drain(w)
-		for {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case e, ok := <-w.Updates():
-				if e == nil || !ok {
-					return nil
-				}
-				var p queue.Presence
-				if err := json.Unmarshal(e.Value(), &p); err != nil || p.Worker != strings.TrimPrefix(e.Key(), "worker.") {
-					continue // of another version, which has its own readers
-				}
-				p.At = e.Created()
-				workers = append(workers, p)
+		return q.entries(ctx, workersBucket, "worker.>", func(e jetstream.KeyValueEntry) error {
+			var p queue.Presence
+			if err := json.Unmarshal(e.Value(), &p); err != nil || p.Worker != strings.TrimPrefix(e.Key(), "worker.") {
+				return nil // of another version, which has its own readers
 			}
-		}
+			p.At = e.Created()
+			workers = append(workers, p)
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (s *Sandbox) copyIn(ctx context.Context, p runtime.Place, r io.Reader, opts
 	if opts.Gone && r != nil {
 		return fmt.Errorf("%s is to be gone, and something is to be copied into it", p)
 	}
-	under, err := checkPath(opts.Under)
+	under, err := runtime.CleanPath(opts.Under)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *Sandbox) copyOut(ctx context.Context, p runtime.Place, name string, lim
 	if p != runtime.Root && !slices.Contains(runtime.Places, p) {
 		return nil, &runtime.PathError{Path: string(p), Reason: "is no place"}
 	}
-	rel, err := checkPath(name)
+	rel, err := runtime.CleanPath(name)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (s *Sandbox) options(cmd runtime.Command) (container.ExecOptions, error) {
 	case path.IsAbs(dir):
 		o.WorkingDir = dir
 	default:
-		rel, err := checkPath(dir)
+		rel, err := runtime.CleanPath(dir)
 		if err != nil {
 			return o, err
 		}

@@ -92,7 +92,7 @@ func (e *entries) sorted() []string {
 
 // admit checks an entry and returns its cleaned name.
 func (e *entries) admit(h *tar.Header) (string, error) {
-	name, err := checkPath(h.Name)
+	name, err := runtime.CleanPath(h.Name)
 	if err != nil {
 		return "", err
 	}
@@ -103,11 +103,11 @@ func (e *entries) admit(h *tar.Header) (string, error) {
 	case tar.TypeDir:
 	case tar.TypeReg, tar.TypeGNUSparse:
 	case tar.TypeSymlink:
-		if reason := checkTarget(name, h.Linkname); reason != "" {
+		if reason := runtime.LinkProblem(name, h.Linkname); reason != "" {
 			return "", &runtime.PathError{Path: name, Reason: reason}
 		}
 	default:
-		return "", &runtime.PathError{Path: h.Name, Reason: "is a " + kindName(h.Typeflag) + ": want a file, a directory or a symlink"}
+		return "", &runtime.PathError{Path: h.Name, Reason: "is a " + runtime.EntryKind(h.Typeflag) + ": want a file, a directory or a symlink"}
 	}
 	if name == "." {
 		if h.Typeflag != tar.TypeDir {
@@ -155,42 +155,6 @@ func (e *entries) within(h *tar.Header) error {
 		return fmt.Errorf("%w: more than %d bytes in all, with %q", runtime.ErrTooLarge, l.Bytes, h.Name)
 	}
 	return nil
-}
-
-func kindName(flag byte) string {
-	switch flag {
-	case tar.TypeLink:
-		return "hard link"
-	case tar.TypeChar, tar.TypeBlock:
-		return "device"
-	case tar.TypeFifo:
-		return "fifo"
-	}
-	return fmt.Sprintf("thing of type %q", flag)
-}
-
-// checkTarget says what is wrong with where a symlink points. A target that climbs by
-// no more ".." than the link is deep, and only before it descends, stays inside
-// however it is reached: with ".." behind a name that wouldn't hold, for the name may be
-// a symlink.
-func checkTarget(name, target string) string {
-	if target == "" || strings.HasPrefix(target, "/") || strings.Contains(target, "\x00") {
-		return fmt.Sprintf("is a symlink to %q: want a relative target", target)
-	}
-	depth := strings.Count(name, "/")
-	down := false
-	for step := range strings.SplitSeq(target, "/") {
-		switch step {
-		case "", ".":
-		case "..":
-			if depth--; depth < 0 || down {
-				return fmt.Sprintf("is a symlink to %q: want a target inside the place, with .. only at its start", target)
-			}
-		default:
-			down = true
-		}
-	}
-	return ""
 }
 
 // ctxReader ends with its context, as far as the reader inside lets it.

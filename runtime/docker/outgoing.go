@@ -126,7 +126,7 @@ func (o *outgoing) entry(h *tar.Header, r io.Reader, name string) error {
 		}
 		return o.file(out, first.size, o.body.section(first.from, first.size), "")
 	}
-	o.skip(name, 0, kindName(h.Typeflag))
+	o.skip(name, 0, runtime.EntryKind(h.Typeflag))
 	return nil
 }
 

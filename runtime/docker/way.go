@@ -16,21 +16,6 @@ import (
 	"github.com/tidemill/tidemill/runtime"
 )
 
-// checkPath accepts a path that is relative and has no "..", and returns it cleaned.
-func checkPath(p string) (string, error) {
-	switch {
-	case p == "":
-		return ".", nil
-	case strings.HasPrefix(p, "/"):
-		return "", &runtime.PathError{Path: p, Reason: "is absolute: want one relative to the place"}
-	case slices.Contains(strings.Split(p, "/"), ".."):
-		return "", &runtime.PathError{Path: p, Reason: `has "..": want one that stays inside its place`}
-	case strings.Contains(p, "\x00"):
-		return "", &runtime.PathError{Path: p, Reason: "has a NUL byte"}
-	}
-	return path.Clean(p), nil
-}
-
 // kind is what is at a path.
 type kind int
 

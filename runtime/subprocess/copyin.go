@@ -32,7 +32,7 @@ func (s *Sandbox) copyIn(ctx context.Context, p runtime.Place, r io.Reader, opts
 	if err := cmpErr(checkPlace(p), checkUser(opts.User)); err != nil {
 		return err
 	}
-	under, err := checkPath(opts.Under)
+	under, err := runtime.CleanPath(opts.Under)
 	if err != nil {
 		return err
 	}

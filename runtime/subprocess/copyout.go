@@ -35,7 +35,7 @@ func (s *Sandbox) copyOut(ctx context.Context, p runtime.Place, name string, lim
 	if err := checkPlace(p); err != nil {
 		return nil, err
 	}
-	rel, err := checkPath(name)
+	rel, err := runtime.CleanPath(name)
 	if err != nil {
 		return nil, err
 	}

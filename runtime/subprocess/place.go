@@ -17,21 +17,6 @@ import (
 	"github.com/tidemill/tidemill/runtime"
 )
 
-// checkPath accepts a path that is relative and has no "..", and returns it cleaned.
-func checkPath(p string) (string, error) {
-	switch {
-	case p == "":
-		return ".", nil
-	case strings.HasPrefix(p, "/"):
-		return "", &runtime.PathError{Path: p, Reason: "is absolute: want one relative to the place"}
-	case slices.Contains(strings.Split(p, "/"), ".."):
-		return "", &runtime.PathError{Path: p, Reason: `has "..": want one that stays inside its place`}
-	case strings.Contains(p, "\x00"):
-		return "", &runtime.PathError{Path: p, Reason: "has a NUL byte"}
-	}
-	return path.Clean(p), nil
-}
-
 func checkPlace(p runtime.Place) error {
 	if p == runtime.Root { // it would be the whole machine's
 		return refuse("place", string(p))

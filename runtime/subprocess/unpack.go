@@ -63,7 +63,7 @@ func (u *unpacker) unpack(ctx context.Context, r *tar.Reader) error {
 }
 
 func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
-	name, err := checkPath(h.Name)
+	name, err := runtime.CleanPath(h.Name)
 	if err != nil {
 		return err
 	}
@@ -78,19 +78,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	case tar.TypeSymlink:
 		return u.symlink(name, h)
 	}
-	return &runtime.PathError{Path: h.Name, Reason: "is a " + kindName(h.Typeflag) + ": want a file, a directory or a symlink"}
-}
-
-func kindName(flag byte) string {
-	switch flag {
-	case tar.TypeLink:
-		return "hard link"
-	case tar.TypeChar, tar.TypeBlock:
-		return "device"
-	case tar.TypeFifo:
-		return "fifo"
-	}
-	return fmt.Sprintf("thing of type %q", flag)
+	return &runtime.PathError{Path: h.Name, Reason: "is a " + runtime.EntryKind(h.Typeflag) + ": want a file, a directory or a symlink"}
 }
 
 // admit counts an entry before anything of it is written.
@@ -196,35 +184,10 @@ func (u *unpacker) file(name string, h *tar.Header, r io.Reader) error {
 }
 
 func (u *unpacker) symlink(name string, h *tar.Header) error {
-	if reason := checkTarget(name, h.Linkname); reason != "" && !u.links {
+	if reason := runtime.LinkProblem(name, h.Linkname); reason != "" && !u.links {
 		return &runtime.PathError{Path: name, Reason: reason}
 	}
 	return u.replace(name, func() error { return u.root.Symlink(h.Linkname, name) })
-}
-
-// checkTarget says what is wrong with where a symlink points. A target that climbs by
-// no more ".." than the link is deep, and only before it descends, stays inside
-// however it is reached: no entry is written through a symlink, so the link is where
-// its name says, and each symlink on the way down has been checked in the same way.
-// With ".." behind a name that wouldn't hold, for the name may be a symlink.
-func checkTarget(name, target string) string {
-	if target == "" || strings.HasPrefix(target, "/") || strings.Contains(target, "\x00") {
-		return fmt.Sprintf("is a symlink to %q: want a relative target", target)
-	}
-	depth := strings.Count(name, "/")
-	down := false
-	for step := range strings.SplitSeq(target, "/") {
-		switch step {
-		case "", ".":
-		case "..":
-			if depth--; depth < 0 || down {
-				return fmt.Sprintf("is a symlink to %q: want a target inside the place, with .. only at its start", target)
-			}
-		default:
-			down = true
-		}
-	}
-	return ""
 }
 
 // finish sets the modes and times of directories, the deepest first.
