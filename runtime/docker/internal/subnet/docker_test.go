@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 
@@ -122,9 +123,20 @@ func TestHostRoutesHaveTheMachinesOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addrs, err := net.InterfaceAddrs()
+	interfaces, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
+	}
+	var addrs []net.Addr
+	for _, i := range interfaces {
+		if strings.HasPrefix(i.Name, "br-") {
+			continue // Networks of containers come and go with other tests.
+		}
+		of, err := i.Addrs()
+		if err != nil {
+			continue // It went in this moment.
+		}
+		addrs = append(addrs, of...)
 	}
 	for _, a := range addrs {
 		own, err := netip.ParsePrefix(a.String())
