@@ -91,7 +91,7 @@ lint: lint/fmt lint/vet lint/staticcheck ## Formatting, go vet and staticcheck
 
 .PHONY: lint/fmt
 lint/fmt: .bin/gofumpt
-	@bad=$$(.bin/gofumpt -l .); if [ -n "$$bad" ]; then echo "run make fmt, these are not formatted:"; echo "$$bad"; exit 1; fi
+	@bad=$$(.bin/gofumpt -l . | grep -v '^\.bin/' || true); if [ -n "$$bad" ]; then echo "run make fmt, these are not formatted:"; echo "$$bad"; exit 1; fi
 
 .PHONY: lint/vet
 lint/vet:
@@ -127,7 +127,8 @@ chaos: ## Break a fleet on purpose: TRIALS=200 SEED=0 (0 draws one) FAULTS=all; 
 	  -chaos.trials $(TRIALS) -chaos.seed $(SEED) -chaos.faults $(FAULTS) $(if $(OUT),-chaos.out '$(abspath $(OUT))')
 
 .PHONY: check
-check: lint test test/script docs ## What CI runs; 30 minutes at most
+check: lint test test/script docs ## What CI runs, 200 trials of chaos among it; 30 minutes at most
+	$(MAKE) chaos TRIALS=200 SEED=11 FAULTS=all
 
 .PHONY: check-full
 check-full: check verify ## check, and: verify, large floods, 2,000 trials of chaos, fuzzing for 10s a target, benchmarks, all of HumanEval where its data is

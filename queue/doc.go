@@ -5,7 +5,7 @@
 //
 // A producer opens a run, publishes its jobs in batches and goes away. Workers
 // ask for one job per free slot and get a [Lease], which they extend while they
-// work and end with exactly one of Done, Retry or Bury. A worker that dies stops
+// work and end with exactly one of Done, Retry, HandBack or Bury. A worker that dies stops
 // extending, and the job is handed out again.
 //
 // # What a queue is not

@@ -40,9 +40,13 @@ type Runs interface {
 	// the leases of what is in flight ([Lease.Revoked]). The run stays open.
 	// It returns how many waiting jobs were dropped, as well as it can tell.
 	PurgeRun(ctx context.Context, run string) (int, error)
-	// CloseRun purges the run and forgets it, its dead letters excepted. Closing
-	// a run that is not open is no error.
-	CloseRun(ctx context.Context, run string) error
+	// CloseRun forgets a run that has no live jobs, its dead letters excepted. It
+	// reports whether the run is closed now; one that isn't open is.
+	//
+	// settled is asked whether nothing is left to do. A run that somebody opens from
+	// then on stays open, and keeps all that is published to it: so a decision that is
+	// written before OpenRun is either seen by settled, or not undone.
+	CloseRun(ctx context.Context, run string, settled func(ctx context.Context) (bool, error)) (closed bool, err error)
 }
 
 // Published says what became of a batch.
@@ -115,8 +119,8 @@ type Fence uint64
 
 // Lease is the proof that its holder may speak for a trial.
 //
-// Order of calls: any number of Extend, then exactly one of Done, Retry, Bury or
-// Abandon. The first of these that returns nil ends the lease; after that every
+// Order of calls: any number of Extend, then exactly one of Done, Retry, HandBack, Bury
+// or Abandon. The first of these that returns nil ends the lease; after that every
 // call but Abandon returns [ErrLost]. After ErrLost say nothing more: the
 // implementation sends nothing on behalf of a lost lease.
 type Lease interface {
@@ -140,6 +144,10 @@ type Lease interface {
 	// A nil body keeps the old one. It survives a restart of the broker. Delayed
 	// jobs take no place in MaxInFlight.
 	Retry(ctx context.Context, after time.Duration, body []byte) error
+	// HandBack ends this lease and has the same job, with the same release number,
+	// delivered again at once to whoever asks: it keeps its place, which is before
+	// what was published later and before what never was delivered.
+	HandBack(ctx context.Context) error
 	// Bury removes the job and keeps it as a dead letter with the reason.
 	Bury(ctx context.Context, reason string) error
 	// Abandon forgets the lease without telling anybody, as a crash would. The

@@ -47,6 +47,8 @@ type Presence struct {
 	Since   time.Time `json:"since"`
 	// Draining workers take no more jobs.
 	Draining bool `json:"draining,omitempty"`
+	// Holds say why it takes no more for now, one sentence each.
+	Holds []string `json:"holds,omitempty"`
 	// Running are jobs that it works on, the oldest first, and the first [MaxRunning] of
 	// them at most.
 	Running []Running `json:"running"`

@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +22,7 @@ import (
 type Store struct {
 	mu      sync.RWMutex
 	objects map[string]object
+	keys    index  // of the objects, in order
 	writes  uint64 // counts up, so that no version comes twice
 }
 
@@ -89,6 +88,9 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 func (s *Store) set(key string, body []byte) bundle.Version {
 	s.writes++
 	v := bundle.Version(strconv.FormatUint(s.writes, 10))
+	if _, known := s.objects[key]; !known {
+		s.keys.add(key)
+	}
 	s.objects[key] = object{body: body, version: v, modified: time.Now()}
 	return v
 }
@@ -127,33 +129,49 @@ func (s *Store) get(ctx context.Context, key string) (object, error) {
 	return o, nil
 }
 
-// List implements [bundle.Store]. It shows the objects of one moment, in order.
+// List implements [bundle.Store]. It shows the objects in order, a page at a time: as of a
+// large store elsewhere, what is created or deleted meanwhile is shown or not.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[bundle.Info, error] {
 	return func(yield func(bundle.Info, error) bool) {
 		if err := bundle.CheckPrefix(prefix); err != nil {
 			yield(bundle.Info{}, err)
 			return
 		}
-		s.mu.RLock()
-		objects := maps.Clone(s.objects)
-		s.mu.RUnlock()
-		for _, key := range slices.Sorted(maps.Keys(objects)) {
-			if !strings.HasPrefix(key, prefix) {
-				continue
+		for from, more := prefix, true; more; {
+			page := s.page(prefix, from)
+			for _, info := range page {
+				if err := ctx.Err(); err != nil {
+					yield(bundle.Info{}, fmt.Errorf("list %q: %w", prefix, err))
+					return
+				}
+				if !yield(info, nil) {
+					return
+				}
+				from = info.Key + "\x00" // the next one that there can be
 			}
-			if err := ctx.Err(); err != nil {
-				yield(bundle.Info{}, fmt.Errorf("list %q: %w", prefix, err))
-				return
-			}
-			o := objects[key]
-			if !yield(o.info(key), nil) {
-				return
-			}
+			more = len(page) == pageKeys
 		}
 		if err := ctx.Err(); err != nil {
 			yield(bundle.Info{}, fmt.Errorf("list %q: %w", prefix, err))
 		}
 	}
+}
+
+// pageKeys is how many objects a listing sees at once, as of S3.
+const pageKeys = 1000
+
+// page returns the first objects with the prefix that are not before a key.
+func (s *Store) page(prefix, from string) (page []bundle.Info) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.keys.from(from, func(key string) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		page = append(page, s.objects[key].info(key))
+		return len(page) < pageKeys
+	})
+	return page
 }
 
 // Delete implements [bundle.Store].
@@ -164,6 +182,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.objects, key)
+	s.keys.remove(key)
 	return nil
 }
 

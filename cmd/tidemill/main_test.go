@@ -49,7 +49,7 @@ func (c checked) Run() int {
 
 // natsd is a NATS server: natsd DIR URLFILE has JetStream, and natsd DIR URLFILE CONFIG
 // what its own configuration file says. natsd DIR URLFILE nats://HOST:PORT is the first one,
-// where an earlier one was. It writes where it listens and ends with the first signal.
+// where an earlier one was; natsd DIR URLFILE old and behind are [impostors]. It writes where it listens and ends with the first signal.
 func natsd() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -79,6 +79,9 @@ func startNATS() (url string, shutdown func(), err error) {
 			return "", nil, err
 		}
 		return srv.ClientURL(), srv.Shutdown, nil
+	}
+	if play, ok := impostors[os.Args[3]]; ok {
+		return startImpostor(play)
 	}
 	opts, err := server.ProcessConfigFile(os.Args[3])
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 //	finish NAME CODE         wait for its end; stdout and stderr are its output
 //	await-file FILE          wait until a file is there
 //	setenv-from VAR FILE     set a variable to what a file holds
-//	s3                       start an S3 service and set TIDEMILL_STORE to a store in it
+//	s3 [readonly|skewed]     start an S3 service and set TIDEMILL_STORE to a store in it
 //	probe NAME PATH CODE PATTERN    ask a worker that was started with --listen and --log-level info
 //	busybox-image VAR        set a variable to an image on the engine
 //	json FILE PATH VALUE     compare a value in a JSON file; PATH is a.b.0

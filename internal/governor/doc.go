@@ -12,6 +12,7 @@
 //   - A run whose agents reported to have spent its budget is paused for that.
 //   - A run of which too many attempts fail for want of infrastructure is paused by the
 //     breaker.
+//   - A run that is complete or was ended, and of which the queue has nothing, leaves it.
 //   - A run that was in the queue a moment ago and isn't any more is put in again, from
 //     the store: somebody wiped the queue.
 //

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"sync"
 
@@ -26,6 +27,7 @@ type Ends struct {
 
 	mu   sync.Mutex
 	seen map[uint64]struct{}
+	lost map[string]lost // by the key of the claim
 	sum  Spent
 }
 
@@ -38,8 +40,12 @@ type Spent struct {
 	ByReason map[string]int `json:"by_termination_reason"`
 	// Unstored are those of them whose bundle could not be brought to the store.
 	Unstored int `json:"failed_bundles"`
-	// Unended attempts have no end: they run, or their worker died.
+	// Unended attempts have no end, and no other attempt came after them: they run, or
+	// their worker died just now.
 	Unended int `json:"unended"`
+	// Lost attempts have no end although another one came after them: their worker died,
+	// or lost its lease and could not say so. By the worker's name.
+	Lost map[string]Lost `json:"lost"`
 	// CostUSD is what agents of all attempts that were read reported to have spent.
 	CostUSD float64 `json:"-"`
 
@@ -48,7 +54,7 @@ type Spent struct {
 
 // NewEnds looks at a run of a store.
 func NewEnds(store bundle.Store, run string) *Ends {
-	return &Ends{store: store, keys: bundle.Keys{Run: run}, seen: map[uint64]struct{}{}, sum: Spent{ByReason: map[string]int{}}}
+	return &Ends{store: store, keys: bundle.Keys{Run: run}, seen: map[uint64]struct{}{}, lost: map[string]lost{}, sum: Spent{ByReason: map[string]int{}}}
 }
 
 // Look reads the ends that are new and returns the sum of all. Those that skip tells of
@@ -57,21 +63,20 @@ func (e *Ends) Look(ctx context.Context, skip func(trial string, attempt int) bo
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(endReads)
 	var listErr error
-	claims, ends := 0, 0
+	open := openClaims{}
 	for info, err := range e.store.List(gctx, e.keys.AllAttempts()) {
 		if err != nil {
 			listErr = err
 			break
 		}
 		trial, n, end, ok := e.keys.ParseAttempt(info.Key)
-		switch {
-		case !ok:
-			continue
-		case !end:
-			claims++
+		if !ok {
 			continue
 		}
-		ends++
+		open.note(trial, n, end)
+		if !end {
+			continue
+		}
 		if e.known(info.Key) || skip != nil && skip(trial, n) {
 			continue
 		}
@@ -83,9 +88,13 @@ func (e *Ends) Look(ctx context.Context, skip func(trial string, attempt int) bo
 	if listErr != nil {
 		return Spent{}, fmt.Errorf("attempts of run %s: %w", e.keys.Run, listErr)
 	}
+	unended, lost, err := e.lookLost(ctx, open)
+	if err != nil {
+		return Spent{}, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.sum.Unended = max(0, claims-ends)
+	e.sum.Unended, e.sum.Lost = unended, lost
 	return e.sum.copied(), nil
 }
 
@@ -138,6 +147,7 @@ const phaseUpload = "upload"
 func (s *Spent) copied() Spent {
 	c := *s
 	c.Seconds, c.CostUSD = bundle.Seconds(float64(s.millis)/1000), float64(s.micros)/1e6
+	c.Lost = maps.Clone(s.Lost)
 	c.ByReason = make(map[string]int, len(s.ByReason))
 	for reason, n := range s.ByReason {
 		c.ByReason[reason] = n

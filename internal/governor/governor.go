@@ -46,6 +46,7 @@ type Governor struct {
 	Config
 	producer producer.Producer
 	runs     map[string]*watched
+	empty    map[string]*emptied
 	claimed  time.Time // since when this governor works; zero while another does
 }
 
@@ -72,7 +73,7 @@ func New(c Config) (*Governor, error) {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	g := &Governor{Config: c, runs: map[string]*watched{}}
+	g := &Governor{Config: c, runs: map[string]*watched{}, empty: map[string]*emptied{}}
 	g.producer = producer.Producer{Store: c.Store, Queue: c.Queue, Log: c.Log, Pool: c.Pool}
 	return g, nil
 }
@@ -108,6 +109,7 @@ func (g *Governor) lead(ctx context.Context) (bool, error) {
 	case !held && !g.claimed.IsZero():
 		g.claimed = time.Time{}
 		clear(g.runs)
+		clear(g.empty)
 	case held && g.claimed.IsZero():
 		g.claimed = g.now()
 	}
@@ -118,11 +120,18 @@ func (g *Governor) lead(ctx context.Context) (bool, error) {
 const resignTimeout = 5 * time.Second
 
 func (g *Governor) resign(ctx context.Context) {
-	roster, ok := g.Queue.(queue.Roster)
-	if !ok || g.claimed.IsZero() {
+	if g.claimed.IsZero() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTimeout)
+	ctx = context.WithoutCancel(ctx)
+	if err := g.closeAll(ctx); err != nil {
+		g.Log.Debug().Err(err).Msg("runs that are complete could not be taken out of the queue")
+	}
+	roster, ok := g.Queue.(queue.Roster)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, resignTimeout)
 	defer cancel()
 	if err := roster.Unclaim(ctx, claimName, g.Name); err != nil {
 		g.Log.Debug().Err(err).Msg("claim could not be given back")

@@ -5,6 +5,7 @@ package governor
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,8 @@ func TestTheQueueIsToldWhatWasDecided(t *testing.T) {
 	if r, live := l.inQueue(); !r.Paused || live != 0 {
 		t.Errorf("%+v, %d live", r, live)
 	}
+	l.look(g)
+	l.gone()
 	if len(l.told) > 0 {
 		t.Errorf("the governor decided something: %+v", l.told)
 	}
@@ -367,5 +370,31 @@ func TestEnds(t *testing.T) {
 	}
 	if s, err = e.Look(t.Context(), nil); err != nil || s.Attempts != 2 || s.CostUSD != 0.75 || s.Seconds != 3 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// An attempt without an end that another one came after was lost, and by whom is told.
+func TestLostAttempts(t *testing.T) {
+	l := newLab(t, manifest.Limits{})
+	claim := func(row int, worker string, after time.Duration) {
+		t.Helper()
+		c := bundle.Claim{TrialID: l.rows[row].TrialID, Epoch: 1, Worker: worker, Nonce: bundle.NewNonce(), At: start.Add(after)}
+		if _, _, err := bundle.ClaimAttempt(t.Context(), l.store, l.keys, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim(0, "w1", 0)
+	claim(0, "w2", 2*time.Second)
+	claim(0, "w3", 5*time.Second)
+	l.end(0, 3, 0)
+	claim(1, "w1", 0)
+	claim(1, "w2", time.Second)
+	e := NewEnds(l.store, "r")
+	for range 2 { // the second time from memory
+		s, err := e.Look(t.Context(), nil)
+		want := map[string]Lost{"w1": {Attempts: 2, Seconds: 3}, "w2": {Attempts: 1, Seconds: 3}}
+		if err != nil || s.Unended != 1 || !maps.Equal(s.Lost, want) {
+			t.Errorf("%+v, %v", s, err)
+		}
 	}
 }

@@ -52,12 +52,13 @@ func (g *Governor) Look(ctx context.Context) error {
 // run looks after a run that is open in the queue.
 func (g *Governor) run(ctx context.Context, r queue.Run, workers []queue.Presence) error {
 	st, err := g.Queue.Stats(ctx, r.ID)
+	if errors.Is(err, queue.ErrUnknownRun) || err == nil && st.Live() == 0 {
+		return g.close(ctx, r.ID) // done, half closed, or nothing was enqueued yet
+	}
 	if err != nil {
 		return err
 	}
-	if st.Live() == 0 {
-		return nil // done, or nothing was enqueued yet
-	}
+	delete(g.empty, r.ID)
 	w, err := g.watch(ctx, r.ID)
 	if err != nil || w == nil {
 		return err

@@ -175,6 +175,19 @@ func (p *Producer) Tell(ctx context.Context, rec manifest.RunRecord, s bundle.Co
 	return dropped, err
 }
 
+// publish puts jobs of a run in, which this producer has opened. The run may have left the
+// queue since: its last trial was done, or the queue was wiped.
+func (p *Producer) publish(ctx context.Context, rec manifest.RunRecord, jobs []queue.Job) (queue.Published, error) {
+	got, err := p.Queue.Publish(ctx, rec.RunID, jobs)
+	if !errors.Is(err, queue.ErrUnknownRun) {
+		return got, err
+	}
+	if err := p.openRun(ctx, rec); err != nil {
+		return got, err
+	}
+	return p.Queue.Publish(ctx, rec.RunID, jobs)
+}
+
 // open makes a run known to the queue, or changes it there.
 func (p *Producer) open(ctx context.Context, rec manifest.RunRecord, s bundle.ControlState) error {
 	run, err := dispatch.QueueRun(rec)

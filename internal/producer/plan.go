@@ -41,9 +41,9 @@ func (p *Producer) newSubmission(ctx context.Context, d *Draft, sub *Submission)
 	return s, err
 }
 
-// laterRelease is larger than any release that the queue may remember. Milliseconds,
-// because within a second a job may have been done, and be needed again.
-func laterRelease() int { return int(time.Now().UnixMilli()) }
+// laterRelease is larger than any release that the queue may remember. Microseconds,
+// because within a millisecond a job may have been done, and be needed again.
+func laterRelease() int { return int(time.Now().UnixMicro()) }
 
 // planPart is a part of the plan on its way to store and queue.
 type planPart struct {
@@ -184,7 +184,7 @@ func (s *submission) enqueue(ctx context.Context, part int, rows []bundle.PlanRo
 	if len(jobs) == 0 {
 		return nil
 	}
-	got, err := s.Queue.Publish(ctx, run, jobs)
+	got, err := s.publish(ctx, s.sub.Record, jobs)
 	if err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}

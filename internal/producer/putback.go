@@ -135,7 +135,9 @@ func (w *puttingBack) decide(ctx context.Context) (*Reopened, error) {
 		return nil, err
 	}
 	if now.Ended != nil {
-		return nil, Ended(w.rec.RunID, now.Ended)
+		refused := Ended(w.rec.RunID, now.Ended)
+		refused.Fix += "; then give this command again"
+		return nil, refused
 	}
 	for i := len(w.records) - 1; i >= 0; i-- {
 		c := w.records[i]
@@ -309,7 +311,7 @@ func (w *puttingBack) enqueue(ctx context.Context) (stored, tasks int, err error
 		if len(jobs) == 0 {
 			return nil
 		}
-		got, err := w.Queue.Publish(ctx, w.rec.RunID, jobs)
+		got, err := w.publish(ctx, w.rec, jobs)
 		stored += got.Stored
 		return err
 	})

@@ -41,7 +41,7 @@ func (wk *work) abandon() {
 // letGo answers a lease whose trial was stopped from outside.
 func (wk *work) letGo(cause error) {
 	if errors.Is(cause, trial.ErrHandOver) {
-		wk.answer("hand over", func(ctx context.Context) error { return wk.lease.Retry(ctx, 0, nil) })
+		wk.answer("hand over", wk.lease.HandBack)
 		return
 	}
 	wk.abandon() // lost or purged: there is nobody to tell

@@ -26,6 +26,9 @@ func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 	began := time.Now()
 	cfg.Spoiled = func() error { return wk.w.full.since(began) }
 	err := flight.Safely(func() (err error) {
+		if err := wk.noteAhead(); err != nil {
+			return err
+		}
 		if files, err = bundle.NewWriter(wk.dir); err != nil {
 			return err
 		}
@@ -45,6 +48,7 @@ func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 		return wk.afterPanic(p, cfg, files)
 	}
 	if err != nil {
+		wk.w.foundNoRoom(err)
 		return lost(err), nil
 	}
 	return rep, files

@@ -5,7 +5,6 @@ package worker
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 // company is who has a sandbox on this worker now. A trial that may have killed a worker
@@ -33,31 +32,17 @@ func (c *company) enter() bool {
 }
 
 // enterAlone waits until the others have gone; nobody enters meanwhile, and the gate is held
-// and says why. It returns false when somebody else is alone, or is about to be, and still
-// is when patience is over, or when ctx ended first.
-func (c *company) enterAlone(ctx context.Context, patience time.Duration, why string) bool {
+// and says why. It returns false while somebody else is alone, or is about to be, and when
+// ctx ended first.
+func (c *company) enterAlone(ctx context.Context, why string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	turn, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if !c.await(turn, func() bool { return !c.alone }) {
+	if c.alone {
 		return false
 	}
 	c.alone = true
 	c.gate.hold(holdAlone, why)
-	if !c.await(ctx, func() bool { return c.running == 0 }) {
-		c.over()
-		c.tell()
-		return false
-	}
-	c.running++
-	return true
-}
-
-// await waits until something is so, and returns false if ctx ended first. The lock is held
-// at its beginning and at its end.
-func (c *company) await(ctx context.Context, so func() bool) bool {
-	for !so() {
+	for c.running > 0 && ctx.Err() == nil {
 		changed := c.changed
 		c.mu.Unlock()
 		select {
@@ -65,10 +50,12 @@ func (c *company) await(ctx context.Context, so func() bool) bool {
 		case <-ctx.Done():
 		}
 		c.mu.Lock()
-		if ctx.Err() != nil {
-			return false
-		}
 	}
+	if ctx.Err() != nil {
+		c.over()
+		return false
+	}
+	c.running++
 	return true
 }
 
@@ -80,10 +67,6 @@ func (c *company) leave(alone bool) {
 	if alone {
 		c.over()
 	}
-	c.tell()
-}
-
-func (c *company) tell() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

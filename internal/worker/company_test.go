@@ -6,41 +6,37 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
-// Who has to be alone waits for its turn behind another that is, but not for ever.
-func TestCompanyTakesTurns(t *testing.T) {
+// Nobody gets in beside one that is alone, or waits to be, and everybody afterwards.
+func TestCompanyOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCompany(newGate())
-		if !c.enterAlone(t.Context(), time.Minute, "first") {
-			t.Fatal("the first did not get in, with nobody there")
-		}
-		if c.enter() {
-			t.Fatal("somebody got in beside one that is alone")
-		}
-		second := make(chan bool)
-		go func() { second <- c.enterAlone(t.Context(), time.Minute, "second") }()
-		time.Sleep(59 * time.Second)
-		c.leave(true)
-		if !<-second {
-			t.Fatal("the second did not get in after the first had left")
-		}
-		if c.enterAlone(t.Context(), time.Minute, "third") {
-			t.Fatal("the third got in beside the second")
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { second <- c.enterAlone(ctx, time.Hour, "fourth") }()
-		synctest.Wait()
-		cancel()
-		if <-second {
-			t.Fatal("the fourth got in although it was called off")
-		}
-		c.leave(true)
+		g := newGate()
+		c := newCompany(g)
 		if !c.enter() {
-			t.Fatal("nobody is there, and yet it did not get in")
+			t.Fatal("did not get in, with nobody there")
+		}
+		in := make(chan bool)
+		go func() { in <- c.enterAlone(t.Context(), "first") }()
+		synctest.Wait()
+		if open, _ := g.look(); open || c.enter() || c.enterAlone(t.Context(), "second") {
+			t.Fatalf("somebody waits to be alone, and yet others may come: gate open %t", open)
 		}
 		c.leave(false)
+		if !<-in {
+			t.Fatal("did not get in after the others had left")
+		}
+		if c.enter() || c.enterAlone(t.Context(), "third") {
+			t.Fatal("somebody got in beside one that is alone")
+		}
+		c.leave(true)
+		if open, _ := g.look(); !open {
+			t.Fatal("the gate is held, and nobody is alone")
+		}
+		if !c.enterAlone(t.Context(), "fourth") {
+			t.Fatal("nobody is there, and yet it did not get in")
+		}
+		c.leave(true)
 	})
 }
 
@@ -53,19 +49,48 @@ func TestCompanyIsLeftAsItWas(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		alone := make(chan bool)
-		go func() { alone <- c.enterAlone(ctx, time.Hour, "suspect") }()
-		synctest.Wait()
-		next := make(chan bool)
-		go func() { next <- c.enterAlone(t.Context(), time.Hour, "another") }()
+		go func() { alone <- c.enterAlone(ctx, "suspect") }()
 		synctest.Wait()
 		cancel()
 		if <-alone {
 			t.Fatal("got in although it was called off")
 		}
+		if !c.enter() {
+			t.Fatal("nobody is alone, and yet it did not get in")
+		}
 		c.leave(false)
-		if !<-next {
-			t.Fatal("the next in line was not told")
+		c.leave(false)
+		if !c.enterAlone(t.Context(), "another") {
+			t.Fatal("nobody is there, and yet it did not get in")
 		}
 		c.leave(true)
 	})
+}
+
+// What died once runs beside others; what died often enough is buried only if it was alone
+// when it came to that.
+func TestWhoIsGuilty(t *testing.T) {
+	for _, c := range []struct {
+		most, died, alone int
+		suspect, guilty   bool
+	}{
+		{3, 1, 0, false, false},
+		{3, 2, 0, true, false},
+		{3, 3, 1, true, true},
+		{3, 9, 0, true, false}, // never alone: nothing is known of it
+		{3, 2, 2, true, false},
+		{1, 1, 0, true, false},
+		{1, 1, 1, true, true},
+		{2, 1, 0, true, false},
+		{2, 2, 1, true, true},
+		{5, 5, 2, true, false},
+		{5, 5, 3, true, true},
+	} {
+		if got := c.died >= suspectFrom(c.most); got != c.suspect {
+			t.Errorf("%+v: suspect %t", c, got)
+		}
+		if got := guilty(c.died, c.alone, c.most); got != c.guilty {
+			t.Errorf("%+v: guilty %t", c, got)
+		}
+	}
 }

@@ -61,9 +61,9 @@ type Config struct {
 	// MaxTrials ends Run when so many attempts were begun and have come to their end.
 	// Defaults to 0: no limit.
 	MaxTrials int
-	// PoisonAfter is how often a worker may die with a trial that runs there alone before
-	// the trial is buried. Where it is set, trials that were running when a worker died run
-	// alone from then on. Defaults to 0: deaths are not counted.
+	// PoisonAfter is how many workers may die with a trial, all but the first two while it ran
+	// there alone, before it is buried. Where it is set, a trial runs alone from its second
+	// death on. Defaults to 0: deaths are not counted.
 	PoisonAfter int
 	// MinFreeDisk and MinFreeMemory are in bytes. With less of either no trial is begun,
 	// until there is a quarter more. Default to 0: not looked at.

@@ -64,7 +64,7 @@ func TestHandOver(t *testing.T) {
 				}
 				l.stoppedAttempt(0, 1, "worker is stopping")
 				first.end()
-				if first.queue.said("retry") != 1 {
+				if first.queue.said("hand back") != 1 || first.queue.said("retry") != 0 {
 					t.Errorf("said %v", first.queue.answers)
 				}
 				second := l.machine().start()

@@ -56,6 +56,10 @@ func (l *faultyLease) Retry(ctx context.Context, after time.Duration, body []byt
 	return l.do(ctx, "retry", true, func() error { return l.Lease.Retry(ctx, after, body) })
 }
 
+func (l *faultyLease) HandBack(ctx context.Context) error {
+	return l.do(ctx, "hand back", true, func() error { return l.Lease.HandBack(ctx) })
+}
+
 func (l *faultyLease) Bury(ctx context.Context, reason string) error {
 	return l.do(ctx, "bury", true, func() error { return l.Lease.Bury(ctx, reason) })
 }

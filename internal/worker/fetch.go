@@ -28,7 +28,13 @@ func (w *Worker) serve(ctx context.Context, number int) {
 	var pause backoff
 	for ctx.Err() == nil && w.hardCtx.Err() == nil {
 		pulse.Rest()
-		if !w.gate.pass(ctx) || !w.quota.take(ctx) {
+		if !w.gate.pass(ctx) {
+			return
+		}
+		if w.diskIsLow() {
+			continue // the gate is held now
+		}
+		if !w.quota.take(ctx) {
 			return
 		}
 		pulse.Touch()

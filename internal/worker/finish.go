@@ -63,6 +63,7 @@ func (wk *work) store(ctx context.Context, files *bundle.Writer) (bundle.Sealed,
 	sealed, err := wk.upload(ctx, files)
 	if err != nil {
 		wk.log.Error().Err(err).Msg("bundle could not be stored")
+		wk.w.foundNoRoom(err)
 		wk.keepUnsent(err)
 		return sealed, err
 	}

@@ -50,6 +50,13 @@ func (f *fullDisk) look() {
 	f.last, f.had = time.Now(), have
 }
 
+// note remembers that a write found no room just now.
+func (f *fullDisk) note() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last, f.had = time.Now(), 0
+}
+
 // watch looks until ctx ends.
 func (f *fullDisk) watch(ctx context.Context) {
 	ticker := time.NewTicker(fullEvery)

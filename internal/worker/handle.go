@@ -125,6 +125,7 @@ func (wk *work) end() {
 	wk.w.vacate(wk.bundleName())
 	wk.cancel(nil)
 	wk.leaveCompany()
+	wk.dropNote()
 	wk.w.load.end()
 }
 
@@ -133,6 +134,10 @@ func (wk *work) end() {
 func (wk *work) begin() bool {
 	ctx, cancel := context.WithTimeout(wk.ctx, storeTimeout)
 	defer cancel()
+	if wk.w.diskIsLow() { // as it was not when this job was asked for
+		wk.notNow("this worker has no disk left")
+		return false
+	}
 	job := wk.lease.Job()
 	found, err := bundle.FindCommit(ctx, wk.w.Store, wk.keys, job.Trial, job.Epoch)
 	if err == nil && found != nil {

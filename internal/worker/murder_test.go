@@ -81,7 +81,7 @@ retry: {max_attempts: 1}
 			t.Errorf("%s: %+v", c.TaskID, c.Outcome)
 		}
 	}
-	if as := l.attempts(1); as[0].Claim.Alone || !as[1].Claim.Alone || !as[2].Claim.Alone {
+	if as := l.attempts(1); as[0].Claim.Alone || as[1].Claim.Alone || !as[2].Claim.Alone {
 		t.Errorf("claims %+v", as)
 	}
 	last.stop()

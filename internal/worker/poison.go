@@ -6,16 +6,26 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/trial"
 )
 
-// An attempt that was claimed and has no end died with its worker. One such death makes a
-// trial a suspect, and so it does those that ran beside it: from then on each of them runs
-// alone, until its end is written. A trial is buried after so many deaths, if it died all
-// but the first of them alone: what killed so many workers was nobody else.
+// An attempt that was claimed and has no end died with its worker. That says little the
+// first time: most workers that die are killed by something else than their trials, and all
+// that ran there died with them. So what died once runs again at once, beside others. From
+// the second death on a trial is a suspect and runs alone, until its end is written, so that
+// nobody beside it is blamed. It is buried after so many deaths, if it died alone in all
+// those in which it was a suspect.
+
+// suspectFrom is the number of deaths from which on a trial runs alone, of those that bury
+// it: two, but the last one is always alone.
+func suspectFrom(most int) int { return max(1, min(2, most-1)) }
+
+// guilty reports whether so many deaths, some of them alone, bury a trial.
+func guilty(died, alone, most int) bool {
+	return died >= most && alone >= max(1, most-suspectFrom(most))
+}
 
 // deaths returns the attempts of an epoch that have no end, and how many of them ran alone.
 // The caller holds the trial's lease: none of them goes on as far as the queue knows.
@@ -41,35 +51,24 @@ func (wk *work) join(history []bundle.Attempt) bool {
 	}
 	all, alone := deaths(history, wk.lease.Job().Epoch)
 	switch {
-	case len(all) >= most && alone >= max(most-1, 1):
+	case guilty(len(all), alone, most):
 		wk.killed = all // nothing of it will run
 		return true
-	case len(all) > 0:
+	case len(all) >= suspectFrom(most):
 		return wk.joinAlone(len(all))
 	case !wk.w.company.enter():
-		wk.notNow()
+		wk.notNow("this worker runs another trial alone")
 		return false
 	}
 	wk.leave = func() { wk.w.company.leave(false) }
 	return true
 }
 
-// alonePatience is how long a suspect waits here for another that is alone. Its slot would
-// be idle anyway, but other workers may have room.
-const alonePatience = 10 * time.Second
-
 func (wk *work) joinAlone(died int) bool {
 	wk.log.Warn().Int("deaths", died).Msg("workers died with this trial; it runs alone")
-	why := fmt.Sprintf("trial %s runs alone, since a worker died that ran it", wk.lease.Job().Trial)
-	if !wk.w.company.enterAlone(wk.ctx, alonePatience, why) {
-		if cause := context.Cause(wk.ctx); cause != nil {
-			wk.letGo(cause)
-			return false
-		}
-		// Put back it would come behind all that waits, and each time again. So the lease is
-		// left to run out, after which the job comes before them.
-		wk.abandon()
-		wk.emit(Event{Kind: Retrying, Why: "this worker runs another trial alone", After: wk.lease.TTL()})
+	why := fmt.Sprintf("trial %s runs alone, since %d workers died that ran it", wk.lease.Job().Trial, died)
+	if !wk.w.company.enterAlone(wk.ctx, why) {
+		wk.notNow("this worker runs another trial alone")
 		return false
 	}
 	wk.alone = true
@@ -77,18 +76,15 @@ func (wk *work) joinAlone(died int) bool {
 	return true
 }
 
-// notNowPause is how long a trial is left to other workers that could not run here beside
-// another.
-const notNowPause = 2 * time.Second
-
-func (wk *work) notNow() {
+// notNow leaves a trial to other workers that can't run here now. It keeps its place, and
+// the gate is held: this worker asks for nothing before it has room again.
+func (wk *work) notNow(why string) {
 	if cause := context.Cause(wk.ctx); cause != nil {
 		wk.letGo(cause)
 		return
 	}
-	after := jitter(notNowPause)
-	wk.answer("retry", func(ctx context.Context) error { return wk.lease.Retry(ctx, after, nil) })
-	wk.emit(Event{Kind: Retrying, Why: "this worker runs another trial alone", After: after})
+	wk.answer("hand back", wk.lease.HandBack)
+	wk.emit(Event{Kind: Retrying, Why: why})
 }
 
 // poisoned is what becomes of an attempt whose trial is buried, nil for others.

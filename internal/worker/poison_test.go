@@ -58,6 +58,48 @@ func (l *lab) buried(n, attempts int) {
 	}
 }
 
+// died makes it look as if so many workers had died with row n that ran others too.
+func (l *lab) died(n, times int) {
+	l.t.Helper()
+	row := l.rows[n]
+	for range times {
+		_, _, err := bundle.ClaimAttempt(l.t.Context(), l.store, l.keys, bundle.Claim{
+			TrialID: row.TrialID, TaskID: row.TaskID, TrialIndex: row.TrialIndex, Epoch: 1, Worker: "gone", Nonce: bundle.NewNonce(), At: time.Now(),
+		})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// A trial whose worker died runs again at once, beside others that take long.
+func TestVictimRunsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, "retry: {max_attempts: 1}\n", holds("long"), passes("victim"))
+		l.died(1, 1)
+		m := l.machine(guarded(3)).start()
+		l.events.kind(worker.Committed, 1)
+		if c := l.commit(1); c.Attempt != 2 || !c.Outcome.Scored {
+			t.Errorf("attempt %d, %+v", c.Attempt, c.Outcome)
+		}
+		l.control.Release("", "agent")
+		l.finish(m)
+	})
+}
+
+// Who died twice by bad luck is not buried: it runs alone, and counts.
+func TestUnluckyTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, "retry: {max_attempts: 1}\n", passes("unlucky"), passes("other"))
+		l.died(0, 2)
+		l.finish(l.machine(guarded(3)).start())
+		if c := l.commit(0); c.Attempt != 3 || !c.Outcome.Scored || !l.attempts(0)[2].Claim.Alone {
+			t.Errorf("attempt %d, %+v", c.Attempt, c.Outcome)
+		}
+		l.commit(1)
+	})
+}
+
 // A trial that kills its worker is tried on three, and the fourth buries it without
 // running it. What is beside it in the queue is done.
 func TestPoison(t *testing.T) {
@@ -86,33 +128,37 @@ func TestPoison(t *testing.T) {
 	})
 }
 
-// Trials that ran beside one that kills are suspects too, and cleared by running alone:
-// while a suspect runs, nothing else does.
+// Trials that ran beside one that kills run beside others once more. Whoever is there when a
+// second worker dies is a suspect, and cleared by running alone: while a suspect runs,
+// nothing else does.
 func TestPoisonSparesNeighbours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, "", deadly("a"), task{id: "b", agent: "on-attempt 1 block b\nsleep 1m"}, task{id: "c", agent: "on-attempt 1 block c\nsleep 1m"})
-		first := l.machine(guarded(3)).start()
-		for n := range l.rows {
-			l.atWork(n, 1)
+		l := newLab(t, "", deadly("a"),
+			task{id: "b", agent: "on-attempt 1 block b\non-attempt 2 block b\nsleep 1m"}, task{id: "c", agent: "on-attempt 1 block c\non-attempt 2 block c\nsleep 1m"})
+		for n := 1; n <= 2; n++ {
+			m := l.machine(guarded(3)).start()
+			for row := range l.rows {
+				l.atWork(row, n)
+			}
+			for _, name := range []string{"a", "b", "c"} {
+				l.control.Rearm("", name)
+			}
+			m.die()
 		}
-		l.control.Rearm("", "a")
-		first.die()
 		var most atomic.Int32
 		watch := func(m *machine) *machine {
 			m.rt.exec = func(runtime.Command) { most.Store(max(most.Load(), int32(len(l.provider.Left())))) }
 			return m
 		}
 		l.provider = &scripted.Provider{} // what died with the machine is not looked at
-		for n := 2; n <= 3; n++ {
-			m := watch(l.machine(guarded(3))).start()
-			l.atWork(0, n)
-			if r := m.Unready(); len(r) != 1 || r[0].Check != "alone" || !strings.Contains(r[0].Detail, l.rows[0].TrialID) {
-				t.Errorf("unready because of %+v", r)
-			}
-			l.control.Rearm("", "a")
-			m.die()
-			l.provider = &scripted.Provider{}
+		m := watch(l.machine(guarded(3))).start()
+		l.atWork(0, 3)
+		if r := m.Unready(); len(r) != 1 || r[0].Check != "alone" || !strings.Contains(r[0].Detail, l.rows[0].TrialID) {
+			t.Errorf("unready because of %+v", r)
 		}
+		l.control.Rearm("", "a")
+		m.die()
+		l.provider = &scripted.Provider{}
 		l.finish(watch(l.machine(guarded(3))).start())
 		l.buried(0, 4)
 		if n := most.Load(); n != 1 {
@@ -120,7 +166,7 @@ func TestPoisonSparesNeighbours(t *testing.T) {
 		}
 		for n := 1; n < 3; n++ {
 			as := l.attempts(n)
-			if c := l.commit(n); !c.Outcome.Scored || c.Attempt != 2 || as[0].Claim.Alone || !as[1].Claim.Alone {
+			if c := l.commit(n); !c.Outcome.Scored || c.Attempt != 3 || as[0].Claim.Alone || as[1].Claim.Alone || !as[2].Claim.Alone {
 				t.Errorf("%s: attempt %d, %+v, claims %+v", c.TaskID, c.Attempt, c.Outcome, as)
 			}
 		}
@@ -132,14 +178,7 @@ func TestDeathsInCompanyBuryNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, "", task{id: "a", agent: "print hello"}, passes("b"))
 		// As if workers had died with it that ran others too.
-		for range 10 {
-			_, _, err := bundle.ClaimAttempt(t.Context(), l.store, l.keys, bundle.Claim{
-				TrialID: l.rows[0].TrialID, TaskID: "a", Epoch: 1, Worker: "gone", Nonce: bundle.NewNonce(), At: time.Now(),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		l.died(0, 10)
 		l.finish(l.machine(guarded(2)).start())
 		if c := l.commit(0); !c.Outcome.Scored || c.Attempt != 11 {
 			t.Errorf("attempt %d, %+v", c.Attempt, c.Outcome)
@@ -180,12 +219,7 @@ func TestSuspectWaitsForTheOthers(t *testing.T) {
 		t.Run(fmt.Sprintf("hurry %v", hurry), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, "", task{id: "long", agent: "on-attempt 1 block long"}, passes("suspect"), passes("next"))
-				_, _, err := bundle.ClaimAttempt(t.Context(), l.store, l.keys, bundle.Claim{
-					TrialID: l.rows[1].TrialID, TaskID: "suspect", Epoch: 1, Worker: "gone", Nonce: bundle.NewNonce(), At: time.Now(),
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				l.died(1, 2)
 				if _, err := l.queue.PurgeRun(t.Context(), "lab"); err != nil {
 					t.Fatal(err)
 				}
@@ -196,7 +230,7 @@ func TestSuspectWaitsForTheOthers(t *testing.T) {
 					}
 					time.Sleep(time.Minute) // of the bubble
 				}
-				if n := l.events.count(worker.Committed); n != 0 || len(l.attempts(1)) != 1 {
+				if n := l.events.count(worker.Committed); n != 0 || len(l.attempts(1)) != 2 {
 					t.Errorf("%d committed, attempts of the suspect: %d; it was to wait", n, len(l.attempts(1)))
 				}
 				if hurry {
@@ -210,7 +244,7 @@ func TestSuspectWaitsForTheOthers(t *testing.T) {
 				for n := range l.rows {
 					l.commit(n)
 				}
-				if as := l.attempts(1); len(as) != 2 || !as[1].Claim.Alone {
+				if as := l.attempts(1); len(as) != 3 || !as[2].Claim.Alone {
 					t.Errorf("attempts of the suspect: %+v", as)
 				}
 			})

@@ -156,6 +156,11 @@ func (w *Worker) announce(ctx context.Context, roster queue.Roster, since time.T
 		Worker: w.Name, Pool: w.Pool, Offers: w.offers(), Slots: w.Slots, Version: w.Version,
 		Since: since, Draining: draining,
 	}
+	for _, r := range w.Unready() {
+		if r.Check != checkDraining {
+			a.Holds = append(a.Holds, r.Detail)
+		}
+	}
 	w.presence.fill(&a)
 	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
 	defer cancel()

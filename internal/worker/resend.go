@@ -95,7 +95,7 @@ func (w *Worker) resend(ctx context.Context, u *unsent) bool {
 	}
 	u.Tries++
 	u.Why = err.Error()
-	passing := errors.Is(err, bundle.ErrUnavailable) || errors.Is(err, bundle.ErrNoSpace) || trying.Err() != nil
+	passing := errors.Is(err, bundle.ErrUnavailable) || errors.Is(err, bundle.ErrNoSpace) || noRoom(err) || trying.Err() != nil
 	switch {
 	case !passing:
 		u.GivenUp = "trying again makes no difference: " + err.Error()

@@ -99,11 +99,6 @@ func TestUnsentIsGivenUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, why: "sealed with", tries: 1},
-		{name: "it was never sealed", spoil: func(t *testing.T, dir string) {
-			if err := os.Remove(filepath.Join(dir, "index.json")); err != nil {
-				t.Fatal(err)
-			}
-		}, why: "never sealed", tries: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,6 +131,36 @@ func TestUnsentIsGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A bundle for whose index there was no room is sealed as it stands, and sent; so is one
+// whose note could be written only before the attempt.
+func TestUnsentWithoutIndexOrNote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, "", passes("a"))
+		m := l.machine(func(c *worker.Config) { c.StoreRetry = time.Second })
+		// Nothing can be written where the second note goes.
+		note := filepath.Join(m.dir, "unsent", l.rows[0].TrialID+".1.json")
+		write(t, filepath.Join(note+".new", "in the way"), "")
+		back := m.store.Inject(bundletest.Fault{Op: bundletest.OpPut, Key: "/trials/", Do: bundletest.Fail(bundle.ErrUnavailable)})
+		m.start()
+		l.events.kind(worker.Retrying, 1)
+		back()
+		l.finish(m)
+		if body, err := os.ReadFile(note); err != nil || !strings.Contains(string(body), l.rows[0].TrialID) {
+			t.Fatalf("note %s, %v", body, err)
+		}
+		// As a disk without room leaves it.
+		if err := os.Truncate(filepath.Join(m.dir, "unsent", l.rows[0].TrialID+".1", "index.json"), 10); err != nil {
+			t.Fatal(err)
+		}
+		next := l.machine(inDir(m.dir)).start()
+		synctest.Wait()
+		next.end()
+		if !l.sealed(l.rows[0], 1) {
+			t.Error("it is not in the store")
+		}
+	})
 }
 
 // What belongs to another store, or to nobody knows whom, stays where it is.

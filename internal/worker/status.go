@@ -57,11 +57,13 @@ func (w *Worker) Stuck() []health.Reason {
 	return reasons
 }
 
+const checkDraining = "draining"
+
 // Unready returns why the worker takes no new work, none where it does.
 func (w *Worker) Unready() []health.Reason {
 	var reasons []health.Reason
 	if w.draining.Load() {
-		reasons = append(reasons, health.Reason{Check: "draining", Detail: "the worker is stopping"})
+		reasons = append(reasons, health.Reason{Check: checkDraining, Detail: "the worker is stopping"})
 	}
 	for _, h := range w.gate.list() {
 		reasons = append(reasons, health.Reason{Check: h.What, Detail: h.Why})

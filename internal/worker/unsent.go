@@ -39,36 +39,60 @@ var errPanicked = errors.New("the worker panicked")
 
 const unsentSuffix = ".json"
 
-// keepUnsent moves the attempt's bundle out of the spool, if it is still there.
-func (wk *work) keepUnsent(why error) {
-	u := unsent{
+func (wk *work) unsent(why string) unsent {
+	return unsent{
 		Store: wk.w.StoreUUID, Run: wk.keys.Run, TaskID: wk.row.TaskID, TrialIndex: wk.row.TrialIndex,
-		TrialID: wk.row.TrialID, Attempt: wk.claim.Attempt, At: time.Now().UTC(), Why: why.Error(), name: wk.bundleName(),
+		TrialID: wk.row.TrialID, Attempt: wk.claim.Attempt, At: time.Now().UTC(), Why: why, name: wk.bundleName(),
 	}
+}
+
+// whyUnknown is in the note of a bundle that is kept because there was no room for more.
+const whyUnknown = "it could not be written down why, for want of room as a rule"
+
+// noteAhead writes where the attempt's bundle belongs before there is one: later there may
+// be no room for that.
+func (wk *work) noteAhead() error { return wk.unsent(whyUnknown).write(wk.w.spoolDir()) }
+
+func (wk *work) dropNote() {
+	_ = os.Remove(filepath.Join(wk.w.spoolDir(), wk.bundleName()+unsentSuffix))
+}
+
+// keepUnsent moves the attempt's bundle out of the spool, if it is still there. Its note
+// goes first: a note without a bundle is nothing, a bundle without a note goes nowhere.
+func (wk *work) keepUnsent(why error) {
+	u := wk.unsent(why.Error())
 	kept := filepath.Join(wk.w.unsentDir(), u.name)
-	switch err := os.Rename(wk.dir, kept); {
-	case errors.Is(err, fs.ErrNotExist):
+	if _, err := os.Stat(wk.dir); errors.Is(err, fs.ErrNotExist) {
 		return
-	case err != nil:
+	}
+	noted := os.Rename(filepath.Join(wk.w.spoolDir(), u.name+unsentSuffix), kept+unsentSuffix)
+	if err := os.Rename(wk.dir, kept); err != nil {
 		wk.log.Error().Err(err).Msg("bundle could not be kept")
 		return
 	}
 	wk.log.Error().Str("dir", kept).Msg("bundle is kept here only; the next worker in this directory tries again")
-	if err := wk.w.noteUnsent(u); err != nil {
-		wk.log.Error().Err(err).Msg("where the bundle belongs could not be written down")
+	if err := wk.w.noteUnsent(u); err != nil && noted != nil {
+		wk.log.Error().Err(errors.Join(noted, err)).Msg("where the bundle belongs could not be written down")
 	}
 }
 
-func (w *Worker) noteUnsent(u unsent) error {
+func (w *Worker) noteUnsent(u unsent) error { return u.write(w.unsentDir()) }
+
+// write replaces the note in a directory, or leaves the one that is there.
+func (u unsent) write(dir string) error {
 	body, err := json.MarshalIndent(u, "", "  ")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(w.unsentDir(), u.name+unsentSuffix)
-	if err := os.WriteFile(path+".new", append(body, '\n'), 0o600); err != nil {
-		return err
+	path := filepath.Join(dir, u.name+unsentSuffix)
+	err = os.WriteFile(path+".new", append(body, '\n'), 0o600)
+	if err == nil {
+		err = os.Rename(path+".new", path)
 	}
-	return os.Rename(path+".new", path)
+	if err != nil {
+		_ = os.Remove(path + ".new")
+	}
+	return err
 }
 
 // listUnsent returns the names of the bundles that are kept here only.
@@ -95,17 +119,13 @@ func (w *Worker) readUnsent(name string) (u unsent, err error) {
 	return u, err
 }
 
-// send uploads a bundle that was sealed. It changes nothing about its trial: which attempt
-// counts was decided without it.
+// send uploads a bundle. It changes nothing about its trial: which attempt counts was
+// decided without it.
 func (w *Worker) send(ctx context.Context, u unsent) error {
 	dir := filepath.Join(w.unsentDir(), u.name)
-	body, err := os.ReadFile(filepath.Join(dir, bundle.IndexName))
+	ix, err := readIndex(dir)
 	if err != nil {
-		return fmt.Errorf("it was never sealed: %w", err)
-	}
-	ix, err := bundle.ParseIndex(body)
-	if err != nil {
-		return fmt.Errorf("%s: %w", bundle.IndexName, err)
+		return err
 	}
 	sealed := bundle.Sealed{Dir: dir, IndexSHA256: ix.SHA256, Files: ix.Files}
 	prefix := bundle.Keys{Run: u.Run}.AttemptFiles(u.TaskID, u.TrialIndex, u.Attempt)

@@ -25,6 +25,7 @@ type Worker struct {
 	quota    *quota          // how much
 	load     *load           // what there is
 	company  *company        // who has a sandbox
+	levels   []*level        // of what there has to be enough
 	full     *fullDisk       // whether programs had room to write
 	room     *room           // for bundles between teardown and the end of their upload
 	dog      health.Watchdog // of its goroutines
@@ -50,7 +51,7 @@ func New(c Config) (*Worker, error) {
 		Config: c, stopped: make(chan struct{}), live: map[string]*Attempt{}, spools: map[string]bool{}, presence: newPresence(),
 		gate: newGate(), quota: newQuota(c.MaxTrials), load: newLoad(), room: newRoom(c.Spool, c.SpoolBytes),
 	}
-	w.company, w.full = newCompany(w.gate), newFullDisk(c.Dir, c.MinFreeDisk)
+	w.company, w.full, w.levels = newCompany(w.gate), newFullDisk(c.Dir, c.MinFreeDisk), newLevels(c)
 	// What a crash left in the spool was never committed; its attempts will be repeated.
 	if err := os.RemoveAll(w.spoolDir()); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)

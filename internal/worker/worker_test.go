@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -183,9 +184,33 @@ func TestJobsThatMakeNoSense(t *testing.T) {
 	}
 }
 
+// A slot is free when its trial's sandbox is gone, whatever becomes of the upload; but so
+// many bundles wait for theirs as the spool takes, and no more.
+func TestUploadsHoldNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, "", passes("a"), passes("b"), passes("c"), passes("d"), passes("e"))
+		m := l.machine(func(c *worker.Config) { c.Slots, c.Spool = 1, 3 })
+		gate := make(chan struct{})
+		m.store.Inject(bundletest.Fault{Op: bundletest.OpPut, Do: bundletest.Pass(), Hit: func(bundletest.Op, string) { <-gate }})
+		m.start()
+		time.Sleep(time.Minute) // of the bubble
+		if s := m.Status(); s.Uploading != 3 || s.Running != 1 || l.events.count(worker.Started) != 4 {
+			t.Errorf("%d were started, status %+v; want 4 in one slot: three in the spool, and one that waits for room there", l.events.count(worker.Started), s)
+		}
+		if n := l.events.count(worker.Committed); n != 0 {
+			t.Errorf("%d were committed before they were uploaded", n)
+		}
+		close(gate)
+		l.finish(m)
+		for n := range l.rows {
+			l.commit(n)
+		}
+	})
+}
+
 // By its events a worker never runs more trials than it has slots: what is only uploaded
 // says so before another begins.
-func TestUploadsHoldNoSlot(t *testing.T) {
+func TestEventsShowNoMoreThanTheSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, "", passes("a"), passes("b"), passes("c"), passes("d"))
 		const slots = 1

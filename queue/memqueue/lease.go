@@ -96,6 +96,14 @@ func (l *lease) Retry(ctx context.Context, after time.Duration, body []byte) err
 	})
 }
 
+func (l *lease) HandBack(ctx context.Context) error {
+	return l.own(ctx, func(b *Broker, _ time.Time) {
+		l.run.take(l.entry)
+		l.run.put(l.entry, pending, b.turn) // its order is the one it came with
+		b.wake()
+	})
+}
+
 func (l *lease) Bury(ctx context.Context, reason string) error {
 	return l.own(ctx, func(b *Broker, now time.Time) {
 		l.end()

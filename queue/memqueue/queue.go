@@ -69,6 +69,7 @@ func (q *Queue) OpenRun(ctx context.Context, r queue.Run) error {
 			queue.ErrConflict, r.ID, old.Pool, old.Class, r.Pool, r.Class)
 	default:
 		old.Run = r
+		old.opened++
 	}
 	b.wake()
 	return nil
@@ -122,22 +123,42 @@ func (r *run) purge() (waiting int) {
 		}
 	}
 	fresh := newRun(r.Run, r.pass)
-	fresh.starts = r.starts
+	fresh.starts, fresh.opened = r.starts, r.opened
 	*r = *fresh
 	return waiting
 }
 
 // CloseRun implements [queue.Runs].
-func (q *Queue) CloseRun(ctx context.Context, run string) error {
+func (q *Queue) CloseRun(ctx context.Context, run string, settled func(ctx context.Context) (bool, error)) (bool, error) {
+	opened, live, open, err := q.lookToClose(ctx, run)
+	if err != nil || !open || live > 0 {
+		return err == nil && !open, err
+	}
+	if ok, err := settled(ctx); err != nil || !ok {
+		return false, err
+	}
 	if err := q.enter(ctx); err != nil {
-		return err
+		return false, err
 	}
 	defer q.broker.mu.Unlock()
-	if r, ok := q.broker.runs[run]; ok {
-		r.purge()
+	r, ok := q.broker.runs[run]
+	if !ok || r.opened == opened && len(r.live) == 0 {
 		delete(q.broker.runs, run)
+		return true, nil
 	}
-	return nil
+	return false, nil
+}
+
+func (q *Queue) lookToClose(ctx context.Context, run string) (opened, live int, open bool, err error) {
+	if err := q.enter(ctx); err != nil {
+		return 0, 0, false, err
+	}
+	defer q.broker.mu.Unlock()
+	r, ok := q.broker.runs[run]
+	if !ok {
+		return 0, 0, false, nil
+	}
+	return r.opened, len(r.live), true, nil
 }
 
 // Publish implements [queue.Publisher].

@@ -37,6 +37,7 @@ type run struct {
 	leased  int
 	starts  time.Time // when the next job may start
 	pass    float64   // how far it is in the turns
+	opened  int       // how often it was opened while it was open
 }
 
 func newRun(r queue.Run, turn float64) *run {

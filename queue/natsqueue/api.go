@@ -5,6 +5,7 @@ package natsqueue
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -49,12 +50,21 @@ func (q *Queue) deleteMessage(ctx context.Context, stream string, seq uint64) er
 
 // purgeSubject removes what matches the filter and returns how much that was.
 func (q *Queue) purgeSubject(ctx context.Context, stream, filter string) (int, error) {
+	return q.purgeUpTo(ctx, stream, filter, everything)
+}
+
+// everything is the number up to which all messages are.
+const everything = math.MaxUint64
+
+// purgeUpTo is purgeSubject for messages up to a number.
+func (q *Queue) purgeUpTo(ctx context.Context, stream, filter string, last uint64) (int, error) {
 	var out struct {
 		Purged int `json:"purged"`
 	}
 	err := q.api(ctx, "STREAM.PURGE."+stream, struct {
 		Filter string `json:"filter"`
-	}{filter}, &out)
+		Before uint64 `json:"seq,omitempty"` // of everything it is 0
+	}{filter, last + 1}, &out)
 	return out.Purged, err
 }
 

@@ -16,6 +16,8 @@ type openRun struct {
 	// Purged is the last number in TRIALS when the run was last purged. Leases of
 	// jobs up to it are over.
 	Purged uint64 `json:"purged,omitempty"`
+	// Closing runs are closed already, but not all of theirs is removed.
+	Closing bool `json:"closing,omitempty"`
 }
 
 // fullFor is how long a run that was at its cap is left alone, unless a wake or

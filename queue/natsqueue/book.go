@@ -22,11 +22,11 @@ type holding struct {
 	// TTLMillis counts from the server's time of the entry. It is the holder's: who
 	// comes later may be configured otherwise.
 	TTLMillis int64 `json:"ttl_ms"`
-	// Seq is the number of the job in TRIALS.
+	// Seq is the number of the job in TRIALS, 0 when it was handed back.
 	Seq uint64 `json:"seq"`
 	// Ending says that the holder ends the lease, or has ended it. A newer job of
 	// the trial can only be there because it was put in on purpose, and need not
-	// wait.
+	// wait. Nor need one that was handed back.
 	Ending bool `json:"ending,omitempty"`
 }
 

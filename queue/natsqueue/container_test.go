@@ -123,7 +123,7 @@ func TestClusterLosesNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	streams := []string{"TRIALS", "DEAD", "EVENTS", "STRANDED", "KV_tidemill-runs", "KV_tidemill-leases", "KV_tidemill-starts"}
+	streams := []string{"TRIALS", "DEAD", "STRANDED", "KV_tidemill-runs", "KV_tidemill-leases", "KV_tidemill-starts"}
 	for _, name := range streams {
 		var got int
 		persist(t, "look at "+name, func() error {

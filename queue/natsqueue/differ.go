@@ -68,7 +68,7 @@ func (c Config) differences(have, want jetstream.StreamConfig) (list []differenc
 
 // forPeople reports whether a stream holds what only people and their tools read.
 func forPeople(stream string) bool {
-	return stream == deadStream || stream == eventsStream || stream == strandedStream
+	return stream == deadStream || stream == strandedStream
 }
 
 // sameSubjects compares the subjects. Those of the leases have the stream's birth in

@@ -49,11 +49,12 @@ func worker(ctx context.Context, t *testing.T, q queue.Queue, done chan<- string
 	}
 }
 
-// Whatever an operator deletes while workers run, one thing or all: after the run was
-// submitted again, all of it is done, and nobody hangs.
+// Whatever an operator deletes while workers run, one thing or all: all of the run is done,
+// and nobody hangs. Only what held the jobs or the run needs that it is submitted again.
 func TestAnythingDeleted(t *testing.T) {
 	deletions := map[string]func(t *testing.T, js jetstream.JetStream){}
-	for _, stream := range []string{"TRIALS", "DEAD", "EVENTS", "STRANDED", "KV_tidemill-runs", "KV_tidemill-leases", "KV_tidemill-starts"} {
+	resubmit := map[string]bool{"TRIALS": true, "KV_tidemill-runs": true}
+	for _, stream := range []string{"TRIALS", "DEAD", "STRANDED", "KV_tidemill-runs", "KV_tidemill-leases", "KV_tidemill-starts"} {
 		deletions[stream] = func(t *testing.T, js jetstream.JetStream) {
 			if err := js.DeleteStream(t.Context(), stream); err != nil {
 				t.Fatal(err)
@@ -61,12 +62,13 @@ func TestAnythingDeleted(t *testing.T) {
 		}
 	}
 	deletions["consumer"] = func(t *testing.T, js jetstream.JetStream) {
-		if err := js.DeleteConsumer(t.Context(), "TRIALS", "r"); err != nil {
-			t.Fatal(err)
+		err := js.DeleteConsumer(t.Context(), "TRIALS", "r")
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			t.Fatal(err) // with everything else it may be gone already
 		}
 	}
 	for name, remove := range deletions {
-		t.Run(name, func(t *testing.T) { t.Parallel(); deletedUnderWorkers(t, remove) })
+		t.Run(name, func(t *testing.T) { t.Parallel(); deletedUnderWorkers(t, remove, resubmit[name]) })
 	}
 	t.Run("everything", func(t *testing.T) {
 		t.Parallel()
@@ -74,11 +76,11 @@ func TestAnythingDeleted(t *testing.T) {
 			for _, remove := range deletions {
 				remove(t, js)
 			}
-		})
+		}, true)
 	})
 }
 
-func deletedUnderWorkers(t *testing.T, remove func(*testing.T, jetstream.JetStream)) {
+func deletedUnderWorkers(t *testing.T, remove func(*testing.T, jetstream.JetStream), resubmit bool) {
 	const each = 40
 	s := startServer(t)
 	producer := open(t, s, quick)
@@ -108,11 +110,12 @@ func deletedUnderWorkers(t *testing.T, remove func(*testing.T, jetstream.JetStre
 	defer wg.Wait()
 	defer cancel()
 	submit(1)
-	<-done
-	<-done // they work
+	first, second := <-done, <-done // they work
 	remove(t, js)
-	submit(2) // as submit and resume do: the next release of all that has no commit
-	seen := map[string]bool{}
+	if resubmit {
+		submit(2) // as submit and resume do: the next release of all that has no commit
+	}
+	seen := map[string]bool{first: true, second: true}
 	patience := time.After(60 * time.Second)
 	for len(seen) < each {
 		select {
@@ -351,7 +354,6 @@ func TestNothingIsSentLate(t *testing.T) {
 	for doing, call := range map[string]func() error{
 		"extend": func() error { return l.Extend(t.Context()) },
 		"done":   func() error { return l.Done(t.Context()) },
-		"tell":   func() error { return q.Tell("r", nil) },
 	} {
 		if err := call(); !errors.Is(err, queue.ErrUnreachable) {
 			t.Errorf("%s: %v, want ErrUnreachable", doing, err)
@@ -381,7 +383,7 @@ func TestPurgeAndCloseAfterAWipe(t *testing.T) {
 	}
 	for doing, call := range map[string]func() error{
 		"purge": func() error { _, err := q.PurgeRun(t.Context(), "r"); return err },
-		"close": func() error { return q.CloseRun(t.Context(), "r") },
+		"close": func() error { _, err := q.CloseRun(t.Context(), "r", nothingLeft); return err },
 	} {
 		fill(t, q, "a")
 		for _, stream := range []string{"TRIALS", "KV_tidemill-leases"} {

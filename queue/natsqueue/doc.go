@@ -12,10 +12,9 @@
 // so that one filter with a star in the second place is a run, or a trial,
 // whole. A message leaves the stream when its job ends. Each run has a durable
 // pull consumer of its own name, whose MaxAckPending is the run's max_in_flight.
-// Buried jobs are in the stream DEAD, under tidemill.dead.<run>.<trial>; news of runs in
-// EVENTS, under tidemill.events.<run>; and STRANDED keeps the server's advisories of
-// messages that it will deliver no more, which only happens when somebody changed a
-// consumer.
+// Buried jobs are in the stream DEAD, under tidemill.dead.<run>.<trial>, and STRANDED keeps
+// the server's advisories of messages that it will deliver no more, which only happens when
+// somebody changed a consumer.
 //
 // Three key-value buckets go with them: tidemill-runs holds the open runs, which
 // every value watches; tidemill-leases holds one entry for each job in flight, and

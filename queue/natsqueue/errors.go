@@ -22,6 +22,7 @@ const (
 	codeNoResources       jetstream.ErrorCode = 10023
 	codeNotClustered      jetstream.ErrorCode = 10074
 	codeTooManyBatches    jetstream.ErrorCode = 10210
+	codeBatchIncomplete   jetstream.ErrorCode = 10176
 )
 
 // call runs one exchange with the server under a deadline of its own and says
@@ -83,9 +84,10 @@ func unreachable(err error) bool {
 			return true
 		}
 	}
-	// The server's own word for "not now": no leader, shutting down, no resources.
+	// The server's own word for "not now": no leader, shutting down, no resources; and for
+	// a batch of which it has only the end, as its stream was deleted and made anew meanwhile.
 	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.Code == 503 || api.ErrorCode == codeTooManyBatches)
+	return errors.As(err, &api) && (api.Code == 503 || api.ErrorCode == codeTooManyBatches || api.ErrorCode == codeBatchIncomplete)
 }
 
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {

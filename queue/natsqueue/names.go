@@ -17,7 +17,6 @@ import (
 const (
 	trialsStream   = "TRIALS"
 	deadStream     = "DEAD"
-	eventsStream   = "EVENTS"
 	strandedStream = "STRANDED"
 
 	runsBucket   = "tidemill-runs"
@@ -85,8 +84,6 @@ func birthOf(c jetstream.StreamConfig) string {
 
 // maxDeliveries is where the server tells of messages that it will deliver no more.
 const maxDeliveries = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + trialsStream + "."
-
-func eventSubject(run string) string { return "tidemill.events." + run }
 
 // messageID is what deduplication compares. The run is in it because only the
 // production's trial ids tell runs apart.

@@ -91,7 +91,7 @@ func TestOutageIsUnreachable(t *testing.T) {
 		"open":    func() error { return q.OpenRun(t.Context(), anyRun) },
 		"pause":   func() error { return q.PauseRun(t.Context(), "r") },
 		"purge":   func() error { _, err := q.PurgeRun(t.Context(), "r"); return err },
-		"close":   func() error { return q.CloseRun(t.Context(), "r") },
+		"close":   func() error { _, err := q.CloseRun(t.Context(), "r", nothingLeft); return err },
 		"publish": func() error { _, err := q.Publish(t.Context(), "r", []queue.Job{trial("x")}); return err },
 		"runs":    func() error { _, err := q.ListRuns(t.Context()); return err },
 		"stats":   func() error { _, err := q.Stats(t.Context(), "r"); return err },

@@ -3,6 +3,7 @@
 package natsqueue
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -88,8 +89,12 @@ func TestPurgeBetweenPullAndLease(t *testing.T) {
 func TestCloseBetweenPullAndLease(t *testing.T) {
 	q, r := bench(t, "a")
 	d := pullOne(t, q, r)
-	if err := q.CloseRun(t.Context(), "r"); err != nil {
+	if _, err := q.PurgeRun(t.Context(), "r"); err != nil {
 		t.Fatal(err)
+	}
+	closed, err := q.CloseRun(t.Context(), "r", func(context.Context) (bool, error) { return true, nil })
+	if err != nil || !closed {
+		t.Fatalf("closed %v, %v", closed, err)
 	}
 	l, err := q.claim(t.Context(), r, d, request("n"))
 	if err != nil || l == nil {

@@ -3,6 +3,7 @@
 package natsqueue
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -256,11 +257,6 @@ func TestListedPermissionsAreEnough(t *testing.T) {
 	}
 	step("pause", q.PauseRun(ctx, "r"))
 	step("resume", q.ResumeRun(ctx, "r"))
-	step("tell", q.Tell("r", []byte("x")))
-	for _, err := range q.Follow(ctx, "r", time.Time{}) {
-		step("follow", err)
-		break
-	}
 	_, err = q.Stats(ctx, "r")
 	step("stats", err)
 	_, err = q.DeadLetters(ctx, "r", 0)
@@ -269,7 +265,8 @@ func TestListedPermissionsAreEnough(t *testing.T) {
 	step("backlog", err)
 	_, err = q.PurgeRun(ctx, "r")
 	step("purge", err)
-	step("close run", q.CloseRun(ctx, "r"))
+	_, err = q.CloseRun(ctx, "r", func(context.Context) (bool, error) { return true, nil })
+	step("close run", err)
 	step("announce", q.Announce(ctx, queue.Presence{Worker: "w"}))
 	_, err = q.Workers(ctx)
 	step("workers", err)

@@ -82,6 +82,35 @@ func (l *lease) Bury(ctx context.Context, reason string) error {
 	})
 }
 
+// HandBack implements [queue.Lease]. A message that is given back comes before those that
+// were never delivered. Its entry then names no job: whoever gets the message need not wait.
+func (l *lease) HandBack(ctx context.Context) error {
+	if err := l.enter(ctx); err != nil {
+		return err
+	}
+	defer l.leave()
+	job := l.mine.Seq
+	l.mine.Seq = 0
+	err := l.prove(ctx, true)
+	l.mine.Seq = job
+	if err != nil {
+		return err
+	}
+	err = l.q.callFor(ctx, l.q.cfg.CallTimeout/2, "hand back "+l.delivery.ID.String(), func(ctx context.Context) error {
+		_, err := l.q.nc.RequestWithContext(ctx, l.delivery.reply, []byte("-NAK"))
+		return err
+	})
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	// A server that has forgotten the delivery answers nothing, and delivers it again anyway
+	// when its time to be acked is over. The entry is in nobody's way then.
+	l.finish()
+	l.q.board.touch(l.run.ID)
+	l.q.wake(l.run.Run)
+	return nil
+}
+
 // put stores one message, or finds that it was stored before.
 func (q *Queue) put(ctx context.Context, doing string, m *nats.Msg) error {
 	return q.repaired(ctx, func() error {

@@ -95,15 +95,7 @@ func (q *Queue) PurgeRun(ctx context.Context, run string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var last uint64
-	err = q.call(ctx, "read the state of "+trialsStream, func(ctx context.Context) error {
-		info, err := q.streamInfo(ctx, trialsStream)
-		if isMissing(err) {
-			return nil // what comes after it has larger numbers
-		}
-		last = info.State.LastSeq
-		return err
-	})
+	last, err := q.lastSeq(ctx, trialsStream) // 0 where it is missing: what comes after it has larger numbers
 	if err != nil {
 		return 0, err
 	}
@@ -151,40 +143,6 @@ func (q *Queue) purgeLeases(ctx context.Context, run string) error {
 	})
 }
 
-// CloseRun implements [queue.Runs]. It purges before the entry goes, so that a
-// crash leaves no jobs of a run that nobody knows, and once more after it, for
-// what came in between. A consumer that is left over does no harm: opening the run
-// anew replaces it.
-func (q *Queue) CloseRun(ctx context.Context, run string) error {
-	r, err := q.getRun(ctx, run)
-	if errors.Is(err, queue.ErrUnknownRun) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := q.purgeJobs(ctx, r); err != nil {
-		return err
-	}
-	kv, err := q.kv(ctx, runsBucket)
-	if err != nil {
-		return err
-	}
-	err = q.call(ctx, "close run "+run, func(ctx context.Context) error {
-		return kv.Purge(ctx, run, jetstream.PurgeTTL(markerTTL))
-	})
-	if err != nil {
-		return err
-	}
-	if err := q.dropConsumer(ctx, run); err != nil {
-		return err
-	}
-	if _, err := q.purgeJobs(ctx, r); err != nil {
-		return err
-	}
-	return q.purgeLeases(ctx, run)
-}
-
 func unknown(run string) error { return fmt.Errorf("run %s: %w", run, queue.ErrUnknownRun) }
 
 // getRun reads a run from the bucket: the board may lag behind.
@@ -215,6 +173,9 @@ func (q *Queue) readRun(ctx context.Context, run string) (r openRun, revision ui
 	}
 	if err := json.Unmarshal(e.Data, &r); err != nil {
 		return r, 0, fmt.Errorf("run %s in bucket %s: %w", run, runsBucket, err)
+	}
+	if r.Closing {
+		return r, e.Sequence, unknown(run)
 	}
 	return r, e.Sequence, nil
 }

@@ -155,11 +155,12 @@ func (s *slot) probeEvery() time.Duration {
 	return every
 }
 
-// nextLook is when an idle slot looks again unasked. Or earlier, when a run that
-// is full or over its rate is worth another look.
+// nextLook is when an idle slot looks again unasked, well before ProbeEvery is over: a lease
+// that ran out is told by nobody, and somebody has to find it within that time. Or earlier,
+// when a run that is full or over its rate is worth another look.
 func (s *slot) nextLook() time.Duration {
 	every := s.probeEvery()
-	look := every/2 + rand.N(every)
+	look := every/2 + rand.N(every*3/10)
 	if due := s.q.board.nextDue(s.req); !due.IsZero() {
 		look = min(look, max(0, time.Until(due)))
 	}

@@ -19,10 +19,6 @@ const (
 	dedupeWindow = 2 * time.Minute
 	// markerTTL is how long the runs bucket tells watchers of a closed run.
 	markerTTL = 24 * time.Hour
-	// eventsAge and eventsMax bound what is kept of progress. A bound in bytes would be
-	// reserved by the server, which one with a small disk refuses.
-	eventsAge = 24 * time.Hour
-	eventsMax = 500_000 // messages
 	// strandedAge is how long the server's advisories wait for somebody who acts.
 	strandedAge = 30 * 24 * time.Hour
 )
@@ -45,13 +41,6 @@ func (q *Queue) streams() []jetstream.StreamConfig {
 		{
 			Name:        deadStream,
 			Subjects:    []string{"tidemill.dead.>"},
-			AllowDirect: true,
-		},
-		{
-			Name:        eventsStream,
-			Subjects:    []string{"tidemill.events.>"},
-			MaxAge:      eventsAge,
-			MaxMsgs:     eventsMax,
 			AllowDirect: true,
 		},
 		{

@@ -85,14 +85,16 @@ func (q *Queue) watchRuns(first func()) bool {
 // noteRun brings one change to the board and to the leases that it ends. It
 // reports whether the run is open.
 func (q *Queue) noteRun(e jetstream.KeyValueEntry) bool {
-	if e.Operation() != jetstream.KeyValuePut {
+	var r openRun
+	if e.Operation() == jetstream.KeyValuePut {
+		if err := json.Unmarshal(e.Value(), &r); err != nil || r.ID != e.Key() {
+			return false // not ours, and nobody could be told
+		}
+	}
+	if e.Operation() != jetstream.KeyValuePut || r.Closing {
 		q.board.remove(e.Key())
 		q.held.revoke(e.Key(), ^uint64(0))
 		return false
-	}
-	var r openRun
-	if err := json.Unmarshal(e.Value(), &r); err != nil || r.ID != e.Key() {
-		return false // not ours, and nobody could be told
 	}
 	q.board.put(r, e.Revision())
 	q.held.revoke(r.ID, r.Purged)

@@ -3,7 +3,10 @@
 package queuetest
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -145,15 +148,36 @@ func purgeLeavesOthers(s *suite) {
 	s.done(s.lease())
 }
 
+// settled says that nothing is left to do of a run.
+func settled(context.Context) (bool, error) { return true, nil }
+
+func (s *suite) wantClosed(run string, want bool, settled func(context.Context) (bool, error), when string) {
+	s.Helper()
+	got, err := s.Queue.CloseRun(s.soon(), run, settled)
+	s.must(err, "close run %s %s", run, when)
+	if got != want {
+		s.Fatalf("close run %s %s = %v, want %v", run, when, got, want)
+	}
+}
+
 func closeRun(s *suite) {
 	s.open("r")
 	s.publish("r", jobs("t", 3)...)
 	held := s.lease()
-	s.must(s.Queue.CloseRun(s.soon(), "r"), "close run")
-	s.must(s.Queue.CloseRun(s.soon(), "r"), "close a run that is closed")
-	s.wantRevoked(held)
-	s.wantErr(held.Done(s.soon()), queue.ErrLost, "done after closing the run")
-	_, err := s.Queue.Publish(s.soon(), "r", []queue.Job{job("a")})
+	s.wantClosed("r", false, settled, "with live jobs")
+	s.done(held)
+	s.done(s.lease())
+	s.must(s.lease().Retry(s.soon(), s.Quiet/2, nil), "retry")
+	s.wantClosed("r", false, settled, "with a delayed job")
+	s.done(s.lease())
+	s.wantClosed("r", false, func(context.Context) (bool, error) { return false, nil }, "that isn't settled")
+	_, err := s.Queue.CloseRun(s.soon(), "r", func(context.Context) (bool, error) { return false, errors.New("no answer") })
+	if err == nil || !strings.Contains(err.Error(), "no answer") {
+		s.Fatalf("close a run of which nobody can tell: %v", err)
+	}
+	s.wantClosed("r", true, settled, "that is settled")
+	s.wantClosed("r", true, settled, "that is closed")
+	_, err = s.Queue.Publish(s.soon(), "r", []queue.Job{job("a")})
 	s.wantErr(err, queue.ErrUnknownRun, "publish to a closed run")
 	s.nothing("its run is closed")
 	got, err := s.Queue.ListRuns(s.soon())
@@ -163,6 +187,22 @@ func closeRun(s *suite) {
 	s.open("r", func(r *queue.Run) { r.Pool = "other" }) // nothing binds the new one to the old one's place
 	s.publish("r", job("a"))
 	s.done(s.leaseTrial("a", inPool("other")))
+}
+
+// closeAndOpen has a run opened by somebody else in the moment in which it is closed.
+func closeAndOpen(s *suite) {
+	other := s.Open(s.T)
+	s.open("r")
+	s.wantClosed("r", false, func(ctx context.Context) (bool, error) {
+		s.must(other.OpenRun(ctx, queue.Run{ID: "r", Class: class}), "open")
+		_, err := other.Publish(ctx, "r", jobs("t", 3))
+		s.must(err, "publish")
+		return true, nil
+	}, "while somebody opens it")
+	for range 3 {
+		s.done(s.lease())
+	}
+	s.wantClosed("r", true, settled, "at last")
 }
 
 func unknownRun(s *suite) {
@@ -271,7 +311,9 @@ func backlog(s *suite) {
 	s.must(s.Queue.PauseRun(s.soon(), "a"), "pause")
 	all[1].Slots = 2
 	want("with a paused run", all...)
-	s.must(s.Queue.CloseRun(s.soon(), "b"), "close")
+	_, err := s.Queue.PurgeRun(s.soon(), "b")
+	s.must(err, "purge")
+	s.wantClosed("b", true, settled, "without jobs")
 	all[1].Slots = 0
 	want("with a closed run", all...)
 	s.must(s.Queue.ResumeRun(s.soon(), "a"), "resume")

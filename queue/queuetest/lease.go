@@ -189,6 +189,7 @@ func staleHolder(s *suite) {
 	stop := s.keep(fresh)
 	s.wantErr(stale.Done(s.soon()), queue.ErrLost, "done of the old holder")
 	s.wantErr(stale.Retry(s.soon(), 0, []byte("x")), queue.ErrLost, "retry of the old holder")
+	s.wantErr(stale.HandBack(s.soon()), queue.ErrLost, "hand-back of the old holder")
 	s.wantErr(stale.Bury(s.soon(), "why"), queue.ErrLost, "bury of the old holder")
 	s.wantErr(stale.Extend(s.soon()), queue.ErrLost, "extend of the old holder")
 	stale.Abandon()
@@ -209,6 +210,7 @@ func staleHolderOfDone(s *suite) {
 	s.wantErr(stale.Done(s.soon()), queue.ErrLost, "done of a job that is gone")
 	s.wantPublished(s.publish("r", release(job("a"), 2)), 1, 0)
 	s.wantErr(stale.Retry(s.soon(), 0, nil), queue.ErrLost, "retry of a job that is gone")
+	s.wantErr(stale.HandBack(s.soon()), queue.ErrLost, "hand-back of a job that is gone")
 	s.wantStats("r", queue.Stats{Pending: 1})
 	l := s.leaseTrial("a")
 	if l.Fence() <= fresh.Fence() {

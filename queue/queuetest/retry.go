@@ -159,7 +159,7 @@ func buryLimit(s *suite) {
 	if err != nil || len(got) != 0 {
 		s.Fatalf("dead letters of a run without any = %v, %v", got, err)
 	}
-	s.must(s.Queue.CloseRun(s.soon(), "r"), "close run")
+	s.wantClosed("r", true, settled, "with dead letters")
 	got, err = s.Queue.DeadLetters(s.soon(), "r", 0)
 	if err != nil || len(got) != 5 {
 		s.Fatalf("%d dead letters after closing the run, error %v, want 5", len(got), err)

@@ -44,6 +44,10 @@ func Run(t *testing.T, fresh func(t *testing.T) *Harness) {
 	topic("retry/is live", retryIsLive)
 	topic("retry/bad body is refused and the lease lives on", retryBadBody)
 
+	topic("hand back/comes before what waits, to others too", handBackKeepsPlace)
+	topic("hand back/comes before what was published later", handBackBeforeLater)
+	topic("hand back/at the cap", handBackAtCap)
+
 	topic("bury/keeps dead letters in order", buryKeeps)
 	topic("bury/limit and reopening", buryLimit)
 
@@ -54,6 +58,7 @@ func Run(t *testing.T, fresh func(t *testing.T) *Harness) {
 	topic("run/purge drops delayed jobs", purgeDelayed)
 	topic("run/purge leaves other runs alone", purgeLeavesOthers)
 	topic("run/close forgets", closeRun)
+	topic("run/close leaves what is opened meanwhile", closeAndOpen)
 	topic("run/unknown", unknownRun)
 
 	topic("limit/max in flight", maxInFlight)

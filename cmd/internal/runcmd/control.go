@@ -122,6 +122,9 @@ func (s *session) held(ctx context.Context) (*heldError, error) {
 // stats counts what the queue has of a run.
 func (s *session) stats(ctx context.Context, run string) (queue.Stats, error) {
 	st, err := s.queue.Stats(ctx, run)
+	if errors.Is(err, queue.ErrUnknownRun) {
+		return st, nil // complete, and closed
+	}
 	if err != nil {
 		return st, fmt.Errorf("run %s: %w", run, err)
 	}

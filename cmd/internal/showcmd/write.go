@@ -168,7 +168,7 @@ func (a attempt) line(d *description) string {
 	case a.Running:
 		parts = append(parts, "running")
 	case a.Outcome == nil:
-		parts = append(parts, "no end: its process died, or runs it elsewhere")
+		parts = append(parts, a.unended(d))
 	default:
 		parts = append(parts, string(a.Outcome.Status)+" "+a.Outcome.TerminationReason)
 	}
@@ -185,6 +185,17 @@ func (a attempt) line(d *description) string {
 		parts = append(parts, "began "+a.Began.Local().Format(time.DateTime))
 	}
 	return strings.Join(append(parts, "on "+cmp.Or(a.Worker, "an unknown worker")), ", ")
+}
+
+// unended says what can be told of an attempt that has no end.
+func (a attempt) unended(d *description) string {
+	for _, other := range d.Attempts {
+		if other.Attempt == a.Attempt+1 {
+			took := max(0, other.Began.Sub(a.Began)).Round(time.Second)
+			return fmt.Sprintf("lost: its worker died or lost its lease; the next attempt began %s later", took)
+		}
+	}
+	return "no end: its process died, or runs it elsewhere"
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

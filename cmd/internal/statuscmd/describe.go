@@ -178,6 +178,14 @@ func (d *Description) writeSpent(row func(key, format string, args ...any)) {
 			row("", "%s", app.Count(n, "failed bundle"))
 		}
 	}
+	for i, worker := range slices.Sorted(maps.Keys(d.Wasted.Lost)) {
+		key := ""
+		if i == 0 {
+			key = "lost"
+		}
+		l := d.Wasted.Lost[worker]
+		row(key, "%s of %s, which died or lost its lease; %ss until they began anew", app.Count(l.Attempts, "attempt"), logview.Visible([]byte(worker)), l.Seconds)
+	}
 	if d.Done < d.Trials && d.PerMinute > 0 {
 		row("speed", "%.1f a minute", d.PerMinute)
 	}
@@ -197,5 +205,8 @@ func (a *activity) writeFleet(row func(key, format string, args ...any)) {
 			text += ", draining"
 		}
 		row(key, "%s", text)
+		for _, h := range m.Holds {
+			row("", "  takes no work: %s", logview.Visible([]byte(h)))
+		}
 	}
 }

@@ -109,6 +109,8 @@ type member struct {
 	Version  string    `json:"version,omitempty"`
 	Since    time.Time `json:"since"`
 	Draining bool      `json:"draining,omitempty"`
+	// Holds are why it takes no work though it has a free slot.
+	Holds []string `json:"holds,omitempty"`
 	// Running is how many trials of this run it works on.
 	Running int `json:"running"`
 }
@@ -119,7 +121,7 @@ func (f *fleet) describe(ctx context.Context, run, pool string) (*activity, erro
 	for _, w := range f.workers {
 		m := member{
 			Worker: w.Worker, Pool: w.Pool, Offers: w.Offers, Slots: w.Slots, Busy: w.Busy,
-			Version: w.Version, Since: w.Since, Draining: w.Draining,
+			Version: w.Version, Since: w.Since, Draining: w.Draining, Holds: w.Holds,
 		}
 		for _, r := range w.Running {
 			if r.Run != run {

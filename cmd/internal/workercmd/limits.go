@@ -31,7 +31,7 @@ func (l *limits) register(f *pflag.FlagSet) {
 	f.DurationVar(&l.grace, "outage-grace", 10*time.Minute, "how long a trial goes on while the queue can't be reached; 0s stops it at once")
 	f.DurationVar(&l.idle, "idle-exit", 0, "end after so long without work; 0s is never")
 	f.IntVar(&l.trials, "max-trials", 0, "end after so many attempts; 0 is no limit")
-	f.IntVar(&l.poison, "poison-after", 3, "bury a trial that was running alone when its worker died so many times; 0 counts nothing")
+	f.IntVar(&l.poison, "poison-after", 3, "bury a trial with which so many workers died, all but the first two while it ran alone; 0 counts nothing")
 	f.IntVar(&l.spool, "spool-count", 0, "how many bundles may wait for their upload (default twice the slots)")
 	f.Var(&l.spoolSize, "spool-size", "how large those may be together; 0 is no bound")
 	f.Var(&l.packs, "pack-cache-size", "how much of unpacked packs is kept, beside those in use; 0 is no bound")
