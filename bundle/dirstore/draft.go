@@ -28,9 +28,9 @@ type draft struct {
 }
 
 // draft writes what r gives to a new file and brings it to disk. The caller gives it a
-// place; discard it in any case.
-func (s *Store) draft(ctx context.Context, r io.Reader, size int64) (*draft, error) {
-	f, err := s.newFile()
+// place in dir; discard it in any case.
+func (s *Store) draft(ctx context.Context, dir string, r io.Reader, size int64) (*draft, error) {
+	f, err := s.newFile(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -51,17 +51,26 @@ func (s *Store) draft(ctx context.Context, r io.Reader, size int64) (*draft, err
 	return d, nil
 }
 
-func (s *Store) newFile() (*os.File, error) {
+// newFile makes a file without a name by the directory that it is for, where there is that
+// already: writers that meet in one directory wait for each other, and ext4 then looks long
+// for a free inode. A file of .tmp can be named anywhere too.
+func (s *Store) newFile(dir string) (*os.File, error) {
 	// Mode 666 less the umask, as any program would: os.CreateTemp's 600 would stay
 	// with the object for ever.
 	if s.unnamed {
-		return openUnnamed(filepath.Join(s.root, tempDir), 0o666)
+		f, err := openUnnamed(dir, 0o666)
+		if absent(err) {
+			f, err = openUnnamed(s.temp(), 0o666)
+		}
+		return f, err
 	}
 	return os.OpenFile(s.newName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
+func (s *Store) temp() string { return filepath.Join(s.root, tempDir) }
+
 func (s *Store) newName() string {
-	return filepath.Join(s.root, tempDir, strconv.Itoa(os.Getpid())+"-"+bundle.NewNonce())
+	return filepath.Join(s.temp(), strconv.Itoa(os.Getpid())+"-"+bundle.NewNonce())
 }
 
 // pathOf is a path by which the file can be reached.
@@ -112,7 +121,7 @@ func (d *draft) discard() {
 
 // canUnnamed says whether files can be written first and named afterwards here.
 func (s *Store) canUnnamed() bool {
-	f, err := openUnnamed(filepath.Join(s.root, tempDir), 0o666)
+	f, err := openUnnamed(s.temp(), 0o666)
 	if err != nil {
 		return false
 	}

@@ -35,7 +35,7 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // to be versions.
 func (s *Store) probe() (coarse bool, err error) {
 	const block = 4096 // so that a full disk says so
-	d, err := s.draft(context.Background(), io.LimitReader(zeros{}, block), block)
+	d, err := s.draft(context.Background(), s.temp(), io.LimitReader(zeros{}, block), block)
 	if err != nil {
 		return false, err
 	}
@@ -66,7 +66,7 @@ func (zeros) Read(p []byte) (int, error) {
 
 // removeLeftovers deletes what crashed writers left in .tmp.
 func (s *Store) removeLeftovers() error {
-	dir := filepath.Join(s.root, tempDir)
+	dir := s.temp()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err

@@ -38,7 +38,10 @@ func (s *Store) create(ctx context.Context, path string, body []byte) (bundle.Ve
 	if _, err := os.Lstat(path); err == nil {
 		return "", taken(path)
 	}
-	d, err := s.draft(ctx, bytes.NewReader(body), int64(len(body)))
+	dir := filepath.Dir(path)
+	// For the file to be made there. Whether that can be is found out when it has its place.
+	_ = s.dirs.ensure(dir)
+	d, err := s.draft(ctx, dir, bytes.NewReader(body), int64(len(body)))
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +78,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 }
 
 func (s *Store) put(ctx context.Context, key, path string, r io.Reader, size int64) error {
-	d, err := s.draft(ctx, r, size)
+	d, err := s.draft(ctx, filepath.Dir(path), r, size)
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func (s *Store) swap(ctx context.Context, key, path string, old bundle.Version, 
 	if err := unchanged(path, old); err != nil {
 		return "", err // before anything is written; it counts below
 	}
-	d, err := s.draft(ctx, bytes.NewReader(body), int64(len(body)))
+	d, err := s.draft(ctx, filepath.Dir(path), bytes.NewReader(body), int64(len(body)))
 	if err != nil {
 		return "", err
 	}

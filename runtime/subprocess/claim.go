@@ -20,9 +20,10 @@ import (
 
 // claims makes estates below a root, and takes over what the dead left.
 type claims struct {
-	root  string // absolute, without symlinks
-	store string
-	reap  *reaper
+	root   string // absolute, without symlinks
+	store  string
+	reap   *reaper
+	spares *spares
 }
 
 func (c claims) openRoot() (*os.File, error) { return openDir(c.root) }
@@ -81,10 +82,11 @@ func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *est
 	if ok, err := lockSide(e.lock, unix.LOCK_EX); err != nil || !ok {
 		return nil, "", errors.Join(err, fmt.Errorf("lock %s: it was just made, and somebody has it", base))
 	}
-	for _, dir := range []string{workName, tmpName} {
-		if err := unix.Mkdirat(int(e.lock.Fd()), dir, 0o755); err != nil {
-			return nil, "", fmt.Errorf("make %s of %s: %w", dir, base, err)
-		}
+	if err := unix.Mkdirat(int(e.lock.Fd()), workName, 0o755); err != nil {
+		return nil, "", fmt.Errorf("make %s of %s: %w", workName, base, err)
+	}
+	if err := c.spares.mkdir(e.lock, tmpName); err != nil {
+		return nil, "", fmt.Errorf("make %s of %s: %w", tmpName, base, err)
 	}
 	// Programs may have several users; the root is this one's alone.
 	if err := unix.Fchmodat(int(e.lock.Fd()), tmpName, 0o1777, 0); err != nil {

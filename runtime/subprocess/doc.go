@@ -19,6 +19,7 @@
 //	    logs/{agent,verifier,artifacts}/  tests/  solution/  input/
 //	<root>/<name>@new-<nonce>/   a sandbox in the making
 //	<root>/<name>@old-<nonce>/   a sandbox that is being destroyed, not by its owner
+//	<root>/<pid>@spare-<id>/     emptied directories of this process, for its next sandboxes
 //
 // A name can't hold "@", so that no two names share a directory.
 //

@@ -109,7 +109,8 @@ func sh(t testing.TB, sb *Sandbox, script string) string {
 	return out.String()
 }
 
-// entriesOf lists what is below the root.
+// entriesOf lists what is below the root, without the spare directories that a runtime
+// keeps as long as it lives.
 func entriesOf(t testing.TB, root string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(root)
@@ -118,7 +119,9 @@ func entriesOf(t testing.TB, root string) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		names = append(names, e.Name())
+		if !spareOf(e.Name()) {
+			names = append(names, e.Name())
+		}
 	}
 	return names
 }

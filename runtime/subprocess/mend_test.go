@@ -42,9 +42,8 @@ func TestWorkdirThatItsProgramsTookAway(t *testing.T) {
 			if err := sb.Close(ctx); err != nil {
 				t.Error(err)
 			}
-			left, err := os.ReadDir(rt.cfg.Root)
-			if err != nil || len(left) != 0 {
-				t.Errorf("left: %v, %v", left, err)
+			if left := entriesOf(t, rt.cfg.Root); len(left) > 0 {
+				t.Errorf("left: %v", left)
 			}
 			if _, err := os.Stat("/etc/passwd"); err != nil {
 				t.Error(err)

@@ -159,7 +159,7 @@ func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*
 			return nil, err
 		}
 	}
-	err = unix.Mkdirat(int(dir.Fd()), base, 0o755)
+	err = s.spares.mkdir(dir, base)
 	if err != nil && (fresh || !errors.Is(err, unix.EEXIST)) {
 		return nil, fmt.Errorf("make %s: %w", s.Path(p), err)
 	}
@@ -210,7 +210,7 @@ func (s *Sandbox) makeParent(ctx context.Context, parent string, fresh bool) err
 		err = errors.Join(removeAt(ctx, dir, parent), fs.ErrNotExist)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := unix.Mkdirat(int(dir.Fd()), parent, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+		if err := s.spares.mkdir(dir, parent); err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("make %s: %w", parent, err)
 		}
 		return nil

@@ -45,7 +45,7 @@ func New(cfg Config) (*Runtime, error) {
 	cfg.Root = root
 	rt := &Runtime{
 		cfg:    cfg,
-		claims: claims{root: root, store: cfg.Store, reap: newReaper(root, cfg.KillTimeout)},
+		claims: claims{root: root, store: cfg.Store, reap: newReaper(root, cfg.KillTimeout), spares: &spares{root: root}},
 	}
 	// To look at the processes once shows that it can be done.
 	if _, err := rt.claims.reap.table.find(quarry{mark: markVar + "=none."}, nil); err != nil {
@@ -137,5 +137,5 @@ func (r *Runtime) checkStore(store string) error {
 // nest dies.
 func (r *Runtime) Close() error {
 	r.closed.Store(true)
-	return r.wardens.close()
+	return errors.Join(r.wardens.close(), r.claims.spares.close())
 }

@@ -22,6 +22,7 @@ import (
 type Sandbox struct {
 	cfg     Config
 	reap    *reaper
+	spares  *spares
 	estate  *estate
 	spec    runtime.Spec
 	options options
@@ -61,7 +62,7 @@ var (
 func newSandbox(env *environment, e *estate, spec runtime.Spec) *Sandbox {
 	rt := env.rt
 	s := &Sandbox{
-		cfg: rt.cfg, reap: rt.claims.reap, estate: e, spec: spec, options: env.options, side: e.lock,
+		cfg: rt.cfg, reap: rt.claims.reap, spares: rt.claims.spares, estate: e, spec: spec, options: env.options, side: e.lock,
 	}
 	network, _ := spec.NetworkFor(runtime.Setup)
 	s.online = network.Policy != runtime.NoInternet
@@ -300,6 +301,9 @@ func (s *Sandbox) close(ctx context.Context, idle <-chan struct{}) error {
 		return errors.Join(killed, err)
 	}
 	defer root.Close()
+	if killed == nil {
+		s.spares.give(ctx, s.estate.lock)
+	}
 	if err := errors.Join(killed, s.estate.demolish(ctx, root, s.estate.Name+sideSuffix)); err != nil {
 		return err
 	}

@@ -68,6 +68,11 @@ func (c claims) tidy(now time.Time, dry bool) (found []runtime.Pruned, err error
 		return nil, err
 	}
 	for _, base := range names {
+		if spareOf(base) && !dry {
+			if err := removeDeadSpares(root, base); err != nil {
+				return found, err
+			}
+		}
 		if _, _, ok := sideOf(base); !ok {
 			continue
 		}

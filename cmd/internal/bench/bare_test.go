@@ -3,10 +3,8 @@
 package bench
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -37,7 +35,8 @@ type bare struct {
 	dir     string
 	journal *os.File // stands for the queue's log
 	mu      sync.Mutex
-	attr    *syscall.SysProcAttr
+	// children runs agent and grader of a trial.
+	children func(name string) error
 }
 
 // bundleSizes are the bytes of a bundle's files, as an ordinary trial has them.
@@ -138,37 +137,6 @@ func (t *bare) trial(i int) error {
 	return t.sync(3)
 }
 
-// children runs agent and grader in a directory of their own, and removes it.
-func (t *bare) children(name string) error {
-	work, side := filepath.Join(t.dir, name), filepath.Join(t.dir, name+"@side")
-	for _, dir := range []string{
-		work, side, filepath.Join(side, "input"), filepath.Join(side, "logs/agent"),
-		filepath.Join(side, "logs/verifier"), filepath.Join(side, "logs/artifacts"), filepath.Join(side, "tests"),
-	} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	defer os.RemoveAll(work)
-	defer os.RemoveAll(side)
-	for _, file := range []string{"owner.json", "input/instruction.md", "input/row.json", "tests/row.json"} {
-		if err := os.WriteFile(filepath.Join(side, file), make([]byte, 200), 0o644); err != nil {
-			return err
-		}
-	}
-	for _, script := range []string{":", `echo 1 >"$TIDEMILL_LOGS_DIR/verifier/reward.txt"`} {
-		cmd := exec.Command("sh", "-c", script)
-		var out, errs bytes.Buffer
-		cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = work, &out, &errs, t.attr
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TIDEMILL_LOGS_DIR=" + filepath.Join(side, "logs")}
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w: %s", script, err, errs.Bytes())
-		}
-	}
-	_, err := os.ReadFile(filepath.Join(side, "logs/verifier/reward.txt"))
-	return err
-}
-
 // run does n trials, numbered from the first, slots at a time.
 func (t *bare) run(b *testing.B, first, n, slots int) {
 	b.Helper()
@@ -191,36 +159,20 @@ func (t *bare) run(b *testing.B, first, n, slots int) {
 	wg.Wait()
 }
 
-func newBare(b *testing.B, attr *syscall.SysProcAttr) *bare {
+func newBare(b *testing.B, iso isolation) *bare {
 	b.Helper()
-	t := &bare{dir: benchDir(b), attr: attr}
+	t := &bare{dir: benchDir(b)}
 	var err error
 	if t.journal, err = os.Create(filepath.Join(t.dir, "journal")); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { t.journal.Close() })
+	if iso.same {
+		t.children = isolatedChildren(b, t.dir, iso)
+	} else {
+		t.children = plainChildren(t.dir, &syscall.SysProcAttr{Setpgid: true, Cloneflags: iso.flags})
+	}
 	return t
-}
-
-// isolations are how children of both sides are kept apart from the rest of the machine.
-var isolations = []isolation{
-	{"plain", "none", "full_internet", 0},
-	{"namespaces", "required", "full_internet", syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC},
-	{"no_internet", "required", "no_internet", syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNET},
-}
-
-type isolation struct {
-	name string
-	// option and policy ask Tidemill for it in the run file.
-	option, policy string
-	// flags ask the kernel for it, for each of the bare side's children.
-	flags uintptr
-}
-
-// attr is what the bare side gives its children. Making the namespaces is all that it does:
-// nothing is hidden or limited in them.
-func (i isolation) attr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Cloneflags: i.flags}
 }
 
 // BenchmarkBareTrial is what a trial can't do without; see [bare].
@@ -228,7 +180,7 @@ func BenchmarkBareTrial(b *testing.B) {
 	for _, iso := range isolations {
 		for _, slots := range slotCounts {
 			b.Run(fmt.Sprintf("path=bare/isolation=%s/slots=%d", iso.name, slots), func(b *testing.B) {
-				t := newBare(b, iso.attr())
+				t := newBare(b, iso)
 				b.ResetTimer()
 				start := time.Now()
 				t.run(b, 0, b.N, slots)

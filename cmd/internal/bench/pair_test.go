@@ -19,7 +19,7 @@ func BenchmarkPairs(b *testing.B) {
 	for _, iso := range isolations {
 		for _, slots := range slotCounts {
 			b.Run(fmt.Sprintf("isolation=%s/slots=%d", iso.name, slots), func(b *testing.B) {
-				r, t := newRig(b), newBare(b, iso.attr())
+				r, t := newRig(b), newBare(b, iso)
 				file := r.runFile(b, pairTrials, iso)
 				done := 0
 				var p pairs
@@ -42,7 +42,7 @@ func BenchmarkPairs(b *testing.B) {
 // is the median of what a trial takes longer with one slot.
 func BenchmarkIsolationPrice(b *testing.B) {
 	plain := isolations[0]
-	for _, iso := range isolations[1:] {
+	for _, iso := range isolations[1:3] {
 		b.Run("isolation="+iso.name, func(b *testing.B) {
 			without, with := newRig(b), newRig(b)
 			fileWithout, fileWith := without.runFile(b, pairTrials, plain), with.runFile(b, pairTrials, iso)

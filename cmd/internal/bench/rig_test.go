@@ -98,7 +98,7 @@ name: bench
 packs: [./pack]
 agent: {name: bench, command: [sh, -c, ':']}
 runtime: {type: subprocess, options: {isolation: ` + iso.option + `}}
-network_policy: ` + iso.policy + `
+network_policy: ` + string(iso.policy) + `
 `,
 	} {
 		if err := os.WriteFile(name, []byte(body), 0o644); err != nil {
