@@ -193,9 +193,12 @@ type RunRecord struct {
 	RunID         string    `yaml:"run_id"`
 	Group         string    `yaml:"group,omitempty"`
 	CreatedAt     time.Time `yaml:"created_at"`
-	Producer      string    `yaml:"producer"` // version of the program
-	Plan          Plan      `yaml:"plan"`
-	Packs         []PackRef `yaml:"packs"`
+	// Nonce is new in each submission, so that of two in one moment each knows whose record
+	// is in the store.
+	Nonce    string    `yaml:"nonce,omitempty"`
+	Producer string    `yaml:"producer"` // version of the program
+	Plan     Plan      `yaml:"plan"`
+	Packs    []PackRef `yaml:"packs"`
 	// AgentFiles is the digest of the archive of agent.files, empty without.
 	AgentFiles string `yaml:"agent_files,omitempty"`
 	// Asks is what the run's tasks ask of the runtime themselves.

@@ -27,7 +27,7 @@ func (p *Producer) claim(ctx context.Context, d *Draft, o Options) (rec manifest
 			id = NewRunID(d.Run.Name, now, n)
 		}
 		rec := manifest.RunRecord{
-			SchemaVersion: bundle.SchemaVersion, RunID: id, Group: o.Group, CreatedAt: now.Truncate(time.Millisecond),
+			SchemaVersion: bundle.SchemaVersion, RunID: id, Group: o.Group, CreatedAt: now.Truncate(time.Millisecond), Nonce: bundle.NewNonce(),
 			Producer: p.Version, Plan: d.Plan, Packs: d.Packs, AgentFiles: d.AgentFiles, Asks: d.Asks, Run: *d.Run,
 		}
 		old, err := p.take(ctx, rec)
