@@ -59,7 +59,7 @@ func (s *Store) newFile(dir string) (*os.File, error) {
 	// with the object for ever.
 	if s.unnamed {
 		f, err := openUnnamed(dir, 0o666)
-		if absent(err) {
+		if err != nil { // absent, or being removed; what else there is, place finds out
 			f, err = openUnnamed(s.temp(), 0o666)
 		}
 		return f, err
