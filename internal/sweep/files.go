@@ -17,7 +17,8 @@ import (
 
 // Files is a directory whose entries belong to attempts or to nobody: the spool, what is
 // half unpacked. Only the process that holds the data directory's lock makes them, so that
-// what is in there and not in use is a leftover.
+// what is in there and not in use is a leftover. An entry's note, a file of the same name with
+// .json behind it, is not listed beside it and goes with it.
 type Files struct {
 	// Kind of what is in there, one word: "spool".
 	Kind string
@@ -30,6 +31,8 @@ type Files struct {
 	InUse func(name string) bool
 }
 
+const noteSuffix = ".json"
+
 var _ Place = Files{}
 
 // List returns the entries. A directory that isn't there has none.
@@ -41,8 +44,15 @@ func (f Files) List(context.Context) ([]runtime.Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", f.Kind, err)
 	}
+	named := map[string]bool{}
+	for _, e := range entries {
+		named[e.Name()] = true
+	}
 	var list []runtime.Resource
 	for _, e := range entries {
+		if of, ok := strings.CutSuffix(e.Name(), noteSuffix); ok && named[of] {
+			continue
+		}
 		if f.Match != nil && !f.Match(e.Name()) {
 			continue
 		}
@@ -75,7 +85,13 @@ func (f Files) Destroy(_ context.Context, h runtime.Handle) error {
 	if f.InUse != nil && f.InUse(name) {
 		return nil
 	}
-	return os.RemoveAll(h.ID)
+	if err := os.RemoveAll(h.ID); err != nil {
+		return err
+	}
+	if err := os.Remove(h.ID + noteSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Unpacking chooses, in a cache of packs, what was not unpacked to its end.
