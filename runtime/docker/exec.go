@@ -144,8 +144,10 @@ func (s *Sandbox) tryBegin(ctx context.Context, opts container.ExecOptions) (*co
 	s.power.RLock()
 	defer s.power.RUnlock()
 	e := s.rt.engine
-	made, err := quick(ctx, e, "create exec", func(ctx context.Context) (container.ExecCreateResponse, error) {
-		return e.ContainerExecCreate(ctx, s.box.ID, opts)
+	made, err := thawed(ctx, func() (container.ExecCreateResponse, error) {
+		return quick(ctx, e, "create exec", func(ctx context.Context) (container.ExecCreateResponse, error) {
+			return e.ContainerExecCreate(ctx, s.box.ID, opts)
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -156,7 +158,7 @@ func (s *Sandbox) tryBegin(ctx context.Context, opts container.ExecOptions) (*co
 	s.running[c] = struct{}{}
 	s.dirty = true
 	s.mu.Unlock()
-	c.stream, err = e.attach(ctx, made.ID)
+	c.stream, err = thawed(ctx, func() (*stream, error) { return e.attach(ctx, made.ID) })
 	if err == nil {
 		return c, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/tidemill/tidemill/runtime/docker/internal/boxtool"
 )
@@ -53,4 +55,28 @@ func (s *Sandbox) freeze(ctx context.Context) (thaw func() error, err error) {
 		return nil, errors.Join(err, thaw()) // it may have been
 	}
 	return thaw, err
+}
+
+// An engine hears from containerd of a pause that it asked for once more, and may then believe
+// that a container is paused which goes on already, until it hears of that too.
+const (
+	stillPaused = 5 * time.Second
+	pausedWait  = 20 * time.Millisecond
+)
+
+// thawed asks again for a while when the engine says that the container is paused. The
+// caller holds power, so that nobody here has frozen it.
+func thawed[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	deadline := time.Now().Add(stillPaused)
+	for {
+		v, err := ask()
+		if err == nil || !isConflict(err) || !strings.Contains(err.Error(), "is paused") || time.Now().After(deadline) {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return v, context.Cause(ctx)
+		case <-time.After(pausedWait): // nothing tells when the engine knows
+		}
+	}
 }

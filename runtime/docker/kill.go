@@ -147,8 +147,10 @@ func (s *Sandbox) tool(ctx context.Context, user string, args ...string) (int, e
 	opts := container.ExecOptions{
 		User: user, Cmd: append([]string{toolPath}, args...), WorkingDir: "/", AttachStdout: true, AttachStderr: true,
 	}
-	made, err := quick(ctx, e, "create exec of the tool", func(ctx context.Context) (container.ExecCreateResponse, error) {
-		return e.ContainerExecCreate(ctx, s.box.ID, opts)
+	made, err := thawed(ctx, func() (container.ExecCreateResponse, error) {
+		return quick(ctx, e, "create exec of the tool", func(ctx context.Context) (container.ExecCreateResponse, error) {
+			return e.ContainerExecCreate(ctx, s.box.ID, opts)
+		})
 	})
 	if err != nil {
 		return 0, err
@@ -156,7 +158,7 @@ func (s *Sandbox) tool(ctx context.Context, user string, args ...string) (int, e
 	c := newCommand(e, s.box.ID, made.ID)
 	s.rt.watch.enlist(c)
 	defer s.rt.watch.delist(c)
-	if c.stream, err = e.attach(ctx, made.ID); err != nil {
+	if c.stream, err = thawed(ctx, func() (*stream, error) { return e.attach(ctx, made.ID) }); err != nil {
 		return 0, err
 	}
 	c.serve(runtime.Command{})
