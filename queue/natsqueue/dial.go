@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -62,18 +63,43 @@ func Dial(ctx context.Context, urls string, cfg Config, opts ...nats.Option) (*Q
 	if err != nil {
 		return nil, refusal(urls, err)
 	}
-	q, err := Open(ctx, nc, cfg)
+	q, err := openPatiently(ctx, nc, cfg, &denied)
 	if err != nil {
-		at := nc.ConnectedUrl()
 		nc.Close()
-		// What is forbidden is not answered: the request only runs out of time.
-		if why := denied.get(); why != nil && errors.Is(err, queue.ErrUnreachable) {
-			return nil, fmt.Errorf("%w: NATS at %s forbids this user what the queue needs: %w", ErrPermission, Redact(at), why)
-		}
 		return nil, err
 	}
 	q.owns = true
 	return q, nil
+}
+
+// openPause is between two tries to open a queue that has no leader.
+const openPause = 500 * time.Millisecond
+
+// openPatiently waits for the end of an election. What a server refuses by name it refuses
+// at once.
+func openPatiently(ctx context.Context, nc *nats.Conn, cfg Config, denied *complaint) (*Queue, error) {
+	deadline := time.Now().Add(cfg.OpenWait)
+	for {
+		q, err := Open(ctx, nc, cfg)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, queue.ErrUnreachable) {
+			return q, err
+		}
+		// What is forbidden is not answered: the request only runs out of time.
+		if why := denied.get(); why != nil {
+			return nil, fmt.Errorf("%w: NATS at %s forbids this user what the queue needs: %w", ErrPermission, Redact(nc.ConnectedUrl()), why)
+		}
+		if !time.Now().Before(deadline) {
+			return nil, err
+		}
+		if cfg.OnWait != nil {
+			cfg.OnWait(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(openPause): // nothing tells that a leader was elected
+		}
+	}
 }
 
 // refusal says in one sentence why there is no connection.

@@ -30,6 +30,9 @@ type Flags struct {
 	TTL                   time.Duration // of a lease; the same for all processes of a queue
 	// Settle is the queue's LeaseSettle. Who leases nothing leaves it out.
 	Settle *time.Duration
+	// Wait is how long a queue without a leader is waited for; OnWait is told why.
+	Wait   time.Duration
+	OnWait func(why error)
 }
 
 // Register adds the flags that every client of a queue has.
@@ -75,7 +78,7 @@ func (f *Flags) Check() error {
 }
 
 func (f *Flags) config(storeUUID string) natsqueue.Config {
-	c := natsqueue.Config{Store: storeUUID, Replicas: f.Replicas, LeaseTTL: f.TTL}
+	c := natsqueue.Config{Store: storeUUID, Replicas: f.Replicas, LeaseTTL: f.TTL, OpenWait: f.Wait, OnWait: f.OnWait}
 	if f.Settle != nil {
 		c.LeaseSettle = cmp.Or(max(*f.Settle, 0), -1) // 0 would be the default
 	}

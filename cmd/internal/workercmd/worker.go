@@ -108,6 +108,9 @@ func (o options) execute(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer app.Closing(&err, store.Close)
+	o.queue.Wait, o.queue.OnWait = o.limits.wait, func(why error) {
+		log.Warn().Err(why).Msg("the queue has no leader; waiting for one")
+	}
 	q, err := o.queue.Dial(ctx, identity.StoreUUID)
 	if err != nil {
 		return err
