@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidemill/tidemill/internal/testenv"
 	"github.com/tidemill/tidemill/queue"
 )
 
@@ -51,26 +50,5 @@ func TestDoneIsNotLostAtClose(t *testing.T) {
 	}
 	if got, err := open(t, s).Stats(t.Context(), "r"); err != nil || got != (queue.Stats{}) {
 		t.Fatalf("stats = %+v, %v, want nothing left", got, err)
-	}
-}
-
-// The same when the server is killed the moment after: what was confirmed is kept.
-func TestDoneIsNotLostByAKill(t *testing.T) {
-	node := testenv.NATS(t)
-	q := dialled(t, node.URL())
-	const each = 10
-	fill(t, q, fiftyJobs()[:3*each]...)
-	for round := range 3 {
-		leases := holders(t, each, q)
-		for _, l := range leases {
-			persist(t, "done", func() error { return l.Done(t.Context()) })
-		}
-		node.Kill()
-		node.Start()
-		var got queue.Stats
-		persist(t, "stats", func() (err error) { got, err = q.Stats(t.Context(), "r"); return err })
-		if left := (2 - round) * each; got.Live() != left {
-			t.Fatalf("stats = %+v after round %d, want %d left", got, round+1, left)
-		}
 	}
 }
