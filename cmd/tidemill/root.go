@@ -10,6 +10,7 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/cancelcmd"
 	"github.com/tidemill/tidemill/cmd/internal/completion"
 	"github.com/tidemill/tidemill/cmd/internal/debugcmd"
+	"github.com/tidemill/tidemill/cmd/internal/demandcmd"
 	"github.com/tidemill/tidemill/cmd/internal/execcmd"
 	"github.com/tidemill/tidemill/cmd/internal/gccmd"
 	"github.com/tidemill/tidemill/cmd/internal/limitscmd"
@@ -45,6 +46,7 @@ workers run them, and aggregate builds the report.`)
 		workercmd.Command("worker", log),
 		aggregatecmd.Command("aggregate", log),
 		statuscmd.Command(),
+		demandcmd.Command(log),
 		pausecmd.Command(),
 		resumecmd.Command(),
 		cancelcmd.Command(),

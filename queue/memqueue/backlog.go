@@ -25,7 +25,7 @@ func (q *Queue) Backlog(ctx context.Context) ([]queue.Demand, error) {
 				soon++
 			}
 		}
-		demands.Add(r.Run, r.pending.Len()+r.leased+soon)
+		demands.Add(r.Run, queue.Jobs{Waiting: r.pending.Len(), InFlight: r.leased, DueSoon: soon})
 	}
 	return demands.List(), nil
 }

@@ -42,17 +42,18 @@ func (q *Queue) Backlog(ctx context.Context) ([]queue.Demand, error) {
 			if err != nil && !errors.Is(err, queue.ErrUnknownRun) { // closed just now
 				return nil, err
 			}
-			n = s.Pending + s.InFlight
+			n = queue.Jobs{Waiting: s.Pending, InFlight: s.InFlight}
 		}
-		demands.Add(r, n+soon[r.ID])
+		n.DueSoon = soon[r.ID]
+		demands.Add(r, n)
 	}
 	return demands.List(), nil
 }
 
 // countByConsumer returns what waits and what is in flight, by run.
-func (q *Queue) countByConsumer(ctx context.Context) (jobs map[string]int, err error) {
+func (q *Queue) countByConsumer(ctx context.Context) (jobs map[string]queue.Jobs, err error) {
 	err = q.longCall(ctx, "list the consumers", func(ctx context.Context) error {
-		jobs = map[string]int{}
+		jobs = map[string]queue.Jobs{}
 		s, err := q.js.Stream(ctx, trialsStream)
 		if isMissing(err) {
 			return nil
@@ -62,7 +63,7 @@ func (q *Queue) countByConsumer(ctx context.Context) (jobs map[string]int, err e
 		}
 		list := s.ListConsumers(ctx)
 		for c := range list.Info() {
-			jobs[c.Name] = int(c.NumPending) + c.NumAckPending
+			jobs[c.Name] = queue.Jobs{Waiting: int(c.NumPending), InFlight: c.NumAckPending}
 		}
 		return list.Err()
 	})

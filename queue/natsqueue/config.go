@@ -45,10 +45,10 @@ type Config struct {
 	// Replicas of everything that is stored: 1, 3 or 5. What is there with another
 	// number is changed. Defaults to what is there, and 1 where it is created.
 	Replicas int
-	// OpenWait is how long [Dial] tries again while a server is there and JetStream has no
+	// OpenWait is how long [Dial] tries again while no server answers, or JetStream has no
 	// leader, as in an election. Defaults to not at all.
 	OpenWait time.Duration
-	// OnWait is told what it waits for, each time before it tries again; may be nil.
+	// OnWait is told what it waits for, at once and then ever more rarely; may be nil.
 	OnWait func(why error)
 	// Store is the uuid of the store whose trials are queued here. A server that
 	// serves another one refuses. Required.

@@ -39,7 +39,8 @@ var (
 
 // Dial connects to the servers of a comma-separated URL list and opens the queue
 // there. The options come after the ones that natsqueue needs; TLS and credentials
-// go here. Close closes the connection.
+// go here. A server that can't be reached yet is waited for, for cfg.OpenWait. Close
+// closes the connection.
 func Dial(ctx context.Context, urls string, cfg Config, opts ...nats.Option) (*Queue, error) {
 	cfg = cfg.WithDefaults()
 	var denied complaint
@@ -59,45 +60,65 @@ func Dial(ctx context.Context, urls string, cfg Config, opts ...nats.Option) (*Q
 		nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied.note(err) }),
 	}
-	nc, err := nats.Connect(urls, append(own, opts...)...)
+	opts = append(own, opts...)
+	var nc *nats.Conn
+	q, err := patiently(ctx, cfg, func() (*Queue, error) {
+		if nc == nil {
+			var err error
+			if nc, err = nats.Connect(urls, opts...); err != nil {
+				nc = nil
+				return nil, refusal(urls, err)
+			}
+		}
+		q, err := Open(ctx, nc, cfg)
+		// What is forbidden is not answered: the request only runs out of time.
+		if why := denied.get(); why != nil && errors.Is(err, queue.ErrUnreachable) {
+			return nil, fmt.Errorf("%w: NATS at %s forbids this user what the queue needs: %w", ErrPermission, Redact(nc.ConnectedUrl()), why)
+		}
+		return q, err
+	})
 	if err != nil {
-		return nil, refusal(urls, err)
-	}
-	q, err := openPatiently(ctx, nc, cfg, &denied)
-	if err != nil {
-		nc.Close()
+		if nc != nil {
+			nc.Close()
+		}
 		return nil, err
 	}
 	q.owns = true
 	return q, nil
 }
 
-// openPause is between two tries to open a queue that has no leader.
-const openPause = 500 * time.Millisecond
+const (
+	openPause  = 500 * time.Millisecond // between two tries to open a queue
+	firstWord  = 2 * time.Second        // from the first word of a wait to the second; then twice as long each time
+	rarestWord = 16 * time.Second
+)
 
-// openPatiently waits for the end of an election. What a server refuses by name it refuses
-// at once.
-func openPatiently(ctx context.Context, nc *nats.Conn, cfg Config, denied *complaint) (*Queue, error) {
+// patiently tries again while the queue can't be reached: a server that is not there yet,
+// or an election. What a server refuses by name it refuses at once.
+func patiently(ctx context.Context, cfg Config, try func() (*Queue, error)) (*Queue, error) {
 	deadline := time.Now().Add(cfg.OpenWait)
+	var spoke time.Time
+	silence := firstWord
 	for {
-		q, err := Open(ctx, nc, cfg)
+		q, err := try()
 		if err == nil || ctx.Err() != nil || !errors.Is(err, queue.ErrUnreachable) {
 			return q, err
 		}
-		// What is forbidden is not answered: the request only runs out of time.
-		if why := denied.get(); why != nil {
-			return nil, fmt.Errorf("%w: NATS at %s forbids this user what the queue needs: %w", ErrPermission, Redact(nc.ConnectedUrl()), why)
-		}
-		if !time.Now().Before(deadline) {
+		left := time.Until(deadline)
+		if left <= 0 {
 			return nil, err
 		}
-		if cfg.OnWait != nil {
+		if cfg.OnWait != nil && (spoke.IsZero() || time.Since(spoke) >= silence) {
+			if !spoke.IsZero() {
+				silence = min(2*silence, rarestWord)
+			}
+			spoke = time.Now()
 			cfg.OnWait(err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(openPause): // nothing tells that a leader was elected
+		case <-time.After(min(openPause, left)): // nothing tells that a leader was elected, or a server started
 		}
 	}
 }

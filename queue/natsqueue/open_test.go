@@ -101,3 +101,58 @@ func TestDial(t *testing.T) {
 		t.Fatalf("dial a server that is down: %v, want ErrUnreachable and no password", err)
 	}
 }
+
+// A server that isn't there yet is waited for: the first word comes at once, and others
+// only after a pause.
+func TestDialBeforeTheServer(t *testing.T) {
+	s, err := embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := s.ClientURL()
+	s.Shutdown()
+	words := 0
+	cfg := testConfig()
+	cfg.OpenWait = time.Minute
+	cfg.OnWait = func(why error) {
+		words++
+		if !errors.Is(why, queue.ErrUnreachable) {
+			t.Error(why)
+		}
+		if words == 1 {
+			if s, err = embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir(), Listen: strings.TrimPrefix(url, "nats://")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	defer func() { s.Shutdown() }()
+	q, err := natsqueue.Dial(t.Context(), url, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words == 0 {
+		t.Error("nobody had to wait")
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What can't be reached in that time is said, and so is that nobody waits any more.
+func TestDialGivesUp(t *testing.T) {
+	words := 0
+	cfg := testConfig()
+	cfg.OpenWait = openPauses
+	cfg.OnWait = func(error) { words++ }
+	began := time.Now()
+	_, err := natsqueue.Dial(t.Context(), "nats://127.0.0.1:1", cfg)
+	if took := time.Since(began); !errors.Is(err, queue.ErrUnreachable) || took < openPauses {
+		t.Errorf("dial: %v after %v, want ErrUnreachable after %v", err, took, openPauses)
+	}
+	if words != 1 {
+		t.Errorf("%d words in %v, want one", words, openPauses)
+	}
+}
+
+// openPauses is a few tries long, and too short for a second word.
+const openPauses = 1200 * time.Millisecond

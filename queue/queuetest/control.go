@@ -289,15 +289,16 @@ func backlog(s *suite) {
 			s.Fatalf("backlog %s (-want +got)\n%s", when, diff)
 		}
 	}
-	demand := func(pool string, class queue.Class, slots int) queue.Demand {
-		return queue.Demand{Pool: pool, Class: class, Slots: slots}
+	demand := func(pool string, class queue.Class, slots, waiting, inFlight, soon int) queue.Demand {
+		return queue.Demand{Pool: pool, Class: class, Slots: slots, Jobs: queue.Jobs{Waiting: waiting, InFlight: inFlight, DueSoon: soon}}
 	}
+	none := func(pool string, class queue.Class) queue.Demand { return demand(pool, class, 0, 0, 0, 0) }
 	want("of a fresh broker")
 	s.open("a")
 	s.open("b")
 	s.open("capped", capped(3), func(r *queue.Run) { r.Class = "docker" })
 	s.open("far", func(r *queue.Run) { r.Pool = "far" })
-	want("of runs without jobs", demand(queue.DefaultPool, "docker", 0), demand(queue.DefaultPool, class, 0), demand("far", class, 0))
+	want("of runs without jobs", none(queue.DefaultPool, "docker"), none(queue.DefaultPool, class), none("far", class))
 	s.publish("a", jobs("t", 5)...)
 	held := s.lease()
 	soon, late := s.lease(), s.lease()
@@ -306,7 +307,9 @@ func backlog(s *suite) {
 	s.publish("b", jobs("t", 2)...)
 	s.publish("capped", jobs("t", 10)...)
 	s.publish("far", job("x"))
-	all := []queue.Demand{demand(queue.DefaultPool, "docker", 3), demand(queue.DefaultPool, class, 2+1+1+2), demand("far", class, 1)}
+	all := []queue.Demand{
+		demand(queue.DefaultPool, "docker", 3, 10, 0, 0), demand(queue.DefaultPool, class, 2+1+1+2, 2+2, 1, 1), demand("far", class, 1, 1, 0, 0),
+	}
 	want("of all", all...)
 	s.must(s.Queue.PauseRun(s.soon(), "a"), "pause")
 	all[1].Slots = 2
@@ -314,12 +317,12 @@ func backlog(s *suite) {
 	_, err := s.Queue.PurgeRun(s.soon(), "b")
 	s.must(err, "purge")
 	s.wantClosed("b", true, settled, "without jobs")
-	all[1].Slots = 0
+	all[1] = demand(queue.DefaultPool, class, 0, 2, 1, 1)
 	want("with a closed run", all...)
 	s.must(s.Queue.ResumeRun(s.soon(), "a"), "resume")
 	s.done(held)
 	s.done(s.lease())
 	s.done(s.lease())
-	all[1].Slots = 1
+	all[1] = demand(queue.DefaultPool, class, 1, 0, 0, 1)
 	want("when all but the delayed ones are done", all...)
 }

@@ -20,11 +20,15 @@ import (
 
 const testStore = "6f0c6c0e-54a6-4d64-a1ab-6f2c5c0f7e11"
 
-// TestMain plays the worker that is killed as well; see crash_test.go.
+// TestMain plays the workers that are killed or stopped as well; see crash_test.go and
+// stopped_test.go.
 func TestMain(m *testing.M) {
 	Main()
 	if root := os.Getenv(crashRootVar); root != "" {
 		crashingWorker(root, os.Getenv(crashSpecVar))
+	}
+	if root := os.Getenv(stoppedRootVar); root != "" {
+		stoppedWorker(root)
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -81,7 +81,8 @@ func (r *rig) elections() {
 			r.problem("%s: %v", e.kind, e.err)
 			continue
 		}
-		r.windows = append(r.windows, window{e.began, e.began.Add(time.Duration(e.seconds * float64(time.Second)))})
+		w := window{e.began, e.began.Add(time.Duration(e.seconds * float64(time.Second)))}
+		r.windows, r.outages = append(r.windows, w), append(r.outages, w)
 		r.report.Elections[e.kind] = append(r.report.Elections[e.kind], e.seconds)
 	}
 }

@@ -95,6 +95,8 @@ type rerun struct {
 	Seconds float64 `json:"seconds"`
 	Trial   string  `json:"trial"`
 	Attempt int     `json:"attempt"`
+	// Own is Seconds without the outages of queue and store.
+	Own float64 `json:"own_seconds"`
 	// Calm: queue and store were whole meanwhile.
 	Calm bool `json:"calm"`
 }
@@ -207,7 +209,10 @@ func (r *rig) findRerun(row bundle.PlanRow, a bundle.Attempt, counts *bundle.Com
 		if !ok || at.Before(d.at) { // another attempt was there already, beside it
 			return
 		}
-		f.reruns = append(f.reruns, rerun{at.Sub(d.at).Seconds(), row.TrialID, a.Claim.Attempt + 1, r.calm(d.at, at)})
+		f.reruns = append(f.reruns, rerun{
+			Seconds: at.Sub(d.at).Seconds(), Own: (at.Sub(d.at) - r.outage(d.at, at)).Seconds(),
+			Trial: row.TrialID, Attempt: a.Claim.Attempt + 1, Calm: r.calm(d.at, at),
+		})
 		return
 	}
 }

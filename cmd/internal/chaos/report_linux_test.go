@@ -121,8 +121,9 @@ func (p *report) figures() [][2]string {
 		{"of them that could not begin", fmt.Sprint(p.FailedStarts)},
 		{"requests to the store", fmt.Sprint(p.StoreRequests)},
 		{"of them broken on purpose", fmt.Sprint(p.StoreRequestsBroken)},
-		{"from kill -9 until the trial runs again", p.rerunText(false)},
-		{"the same where queue and store were whole meanwhile", p.rerunText(true)},
+		{"from kill -9 until the trial runs again", p.rerunText(rerun.all)},
+		{"the same less what lay in an outage of queue or store", p.rerunText(rerun.own)},
+		{"the same where queue and store were whole meanwhile", p.rerunText(rerun.calm)},
 	}
 	for _, k := range allKinds {
 		if list := p.Elections[k]; len(list) > 0 {
@@ -132,17 +133,23 @@ func (p *report) figures() [][2]string {
 	return append(rows, [2]string{"time", fmt.Sprintf("%.0f s of work, %.0f s in all", p.RunS, p.WallS)})
 }
 
-// rerunText says how soon trials of killed workers ran again, of all or of those that had
-// a whole queue and store, and how many later than the bar.
-func (p *report) rerunText(calm bool) string {
+// What of a rerun counts, and whether it does.
+func (r rerun) all() (float64, bool)  { return r.Seconds, true }
+func (r rerun) own() (float64, bool)  { return r.Own, true }
+func (r rerun) calm() (float64, bool) { return r.Seconds, r.Calm }
+
+// rerunText says how soon trials of killed workers ran again, by one way to count, and how
+// many later than the bar.
+func (p *report) rerunText(by func(rerun) (float64, bool)) string {
 	var list []float64
 	over := 0
 	for _, r := range p.Reruns {
-		if calm && !r.Calm {
+		seconds, counts := by(r)
+		if !counts {
 			continue
 		}
-		list = append(list, r.Seconds)
-		if r.Seconds > p.RerunBar {
+		list = append(list, seconds)
+		if seconds > p.RerunBar {
 			over++
 		}
 	}

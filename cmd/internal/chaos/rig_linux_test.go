@@ -46,6 +46,7 @@ type rig struct {
 	report   report
 	killed   []death
 	windows  []window
+	outages  []window        // those of windows in which nothing could begin
 	watched  chan leaderTime // elections that are over
 	waiting  int             // those that are being waited for
 	nodeDown string          // the server that is away
@@ -65,11 +66,39 @@ func (r *rig) disturbed(f fault, from time.Time) {
 	if strings.HasPrefix(string(f.Kind), "s3-") || strings.HasPrefix(string(f.Kind), "nats-") {
 		r.windows = append(r.windows, window{from, time.Now()})
 	}
+	if f.Kind == store503 || f.Kind == storeLost {
+		r.outages = append(r.outages, window{from, time.Now()})
+	}
 }
 
 // calm reports whether queue and store were whole all the time.
 func (r *rig) calm(from, to time.Time) bool {
 	return !slices.ContainsFunc(r.windows, func(w window) bool { return w.from.Before(to) && from.Before(w.to) })
+}
+
+// outage is how much of a time lies in windows in which nobody could have begun a trial: nobody led the jobs or
+// the leases, or requests to the store failed. A slow store, and a server that is away while
+// others lead, are none.
+func (r *rig) outage(from, to time.Time) time.Duration {
+	return overlap(r.outages, from, to)
+}
+
+// overlap is how much of a time lies in at least one of the windows.
+func overlap(windows []window, from, to time.Time) (sum time.Duration) {
+	windows = slices.SortedFunc(slices.Values(windows), func(a, b window) int { return a.from.Compare(b.from) })
+	for _, w := range windows {
+		if w.from.Before(from) {
+			w.from = from
+		}
+		if w.to.After(to) {
+			w.to = to
+		}
+		if w.from.Before(w.to) {
+			sum += w.to.Sub(w.from)
+			from = w.to // what two windows share counts once
+		}
+	}
+	return sum
 }
 
 // entry is a line of the fault log.

@@ -63,6 +63,9 @@ func (o options) execute(cmd *cobra.Command, file, word string) (err error) {
 	if n := len(files[0].Runs); n > 1 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s makes %d runs; this is the first of them\n", file, n)
 	}
+	if where := stores.Named(s.run); where != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "storage.artifacts names the store %s; a debugged trial is no result and stays in %s\n", where, o.data)
+	}
 	if s.target, err = find(ctx, s.run, load, word); err != nil {
 		return err
 	}
@@ -94,7 +97,7 @@ func (o options) execute(cmd *cobra.Command, file, word string) (err error) {
 // admit refuses what could not run here, or could not be kept.
 func (s *session) admit(ctx context.Context) (err error) {
 	kind := s.run.Runtime.Type
-	c := runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID, Hide: []string{s.dir.Store()}}
+	c := runtimes.Config{Dir: s.dir.Work(), StoreUUID: s.identity.StoreUUID, Hide: hidden(s.dir.Store(), s.run)}
 	s.runtimes, err = runtimes.ForRun(c, s.run, s.run.File)
 	if err != nil {
 		return err
@@ -111,6 +114,15 @@ func (s *session) admit(ctx context.Context) (err error) {
 		return refuse(err)
 	}
 	return nil
+}
+
+// hidden are the directories that the agent must not see: the results that the run file
+// names too, as in a run.
+func hidden(own string, run *manifest.Run) []string {
+	if dir, ok := stores.Directory(stores.Named(run)); ok {
+		return []string{own, dir}
+	}
+	return []string{own}
 }
 
 // only publishes the trial that is wanted, out of those that its index makes.

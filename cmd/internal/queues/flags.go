@@ -30,7 +30,7 @@ type Flags struct {
 	TTL                   time.Duration // of a lease; the same for all processes of a queue
 	// Settle is the queue's LeaseSettle. Who leases nothing leaves it out.
 	Settle *time.Duration
-	// Wait is how long a queue without a leader is waited for; OnWait is told why.
+	// Wait is how long a queue that can't be reached is waited for; OnWait is told why.
 	Wait   time.Duration
 	OnWait func(why error)
 }

@@ -47,10 +47,13 @@ func (f *Flags) Dial(ctx context.Context, storeUUID string) (*natsqueue.Queue, e
 		return nil, app.Usage(err)
 	}
 	q, err := natsqueue.Dial(ctx, f.URL, f.config(storeUUID), opts...)
-	if err != nil {
-		return nil, app.Hint(err, "%s", advice(err))
+	switch {
+	case err == nil:
+		return q, nil
+	case f.Wait > 0 && errors.Is(err, queue.ErrUnreachable):
+		return nil, app.Hint(err, "%s --queue-wait (%s) is how long to wait for it", advice(err), f.Wait)
 	}
-	return q, nil
+	return nil, app.Hint(err, "%s", advice(err))
 }
 
 // advice is what to do about a server that was refused.

@@ -3,6 +3,7 @@
 package runcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,7 +33,7 @@ func (s *session) await(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				return err
+				return cmp.Or(s.health(), err) // why it doesn't answer, if that is known
 			}
 			if live == 0 && (idle || s.allDone()) {
 				return nil
@@ -41,7 +42,7 @@ func (s *session) await(ctx context.Context) error {
 			held, err := s.held(ctx)
 			switch {
 			case err != nil && ctx.Err() == nil:
-				return err
+				return cmp.Or(s.health(), err)
 			case held != nil:
 				return held
 			}

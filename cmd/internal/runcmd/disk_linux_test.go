@@ -68,6 +68,10 @@ func fill(t *testing.T, disk string) (undo func()) {
 	}
 }
 
+// endsIn is less than one call to the queue may take; it comes to a few seconds on a quiet
+// machine.
+const endsIn = 20 * time.Second
+
 // patience turns a hang into a failure.
 const patience = 3 * time.Minute
 
@@ -204,10 +208,16 @@ grade: {command: [sh, -c, 'echo 1 >"$TIDEMILL_LOGS_DIR/verifier/reward.txt"']}
 	p := startRun(t, args...)
 	p.await(t, `"event":"committed"`)
 	makeRoom := fill(t, disk)
+	full := time.Now()
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.exit(t, app.ExitFailure)
+	took := time.Since(full)
+	t.Logf("it ended %v after the disk was full", took.Round(time.Millisecond))
+	if took > endsIn {
+		t.Errorf("it took %v to end, want %v at most; it wrote\n%s", took, endsIn, &p.stderr)
+	}
 	const hint = "run: hint: make room on the disk of the data directory, and give the same command again; what is committed stays\n"
 	if !strings.Contains(p.stderr.String(), hint) {
 		t.Errorf("it doesn't ask for room; it wrote\n%s", &p.stderr)

@@ -39,8 +39,9 @@ type session struct {
 	tracker        *progress.Tracker
 	reporter       progress.Reporter
 	// sick is why the embedded queue gave up, nil while it works.
-	sick atomic.Pointer[string]
-	undo []func() error // newest last
+	sick   atomic.Pointer[string]
+	hangUp atomic.Pointer[hangUp] // nil until there is a connection
+	undo   []func() error         // newest last
 	// works has the runs of runs, for those who give orders.
 	works works
 }

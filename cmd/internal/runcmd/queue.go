@@ -29,6 +29,12 @@ func (s *session) startQueue(ctx context.Context) error {
 		return fmt.Errorf("embedded queue: %w", err)
 	}
 	s.onClose(func() error { nc.Close(); return nil })
+	// A server that has given up answers nothing, and who has asked it would wait for the
+	// whole CallTimeout. Without a connection everybody is told at once.
+	s.hangUp.Store(&hangUp{nc.Close})
+	if s.sick.Load() != nil { // it has given up already
+		nc.Close()
+	}
 	// The server lives and dies with this process: nobody else's leases have to settle.
 	q, err := natsqueue.Open(ctx, nc, natsqueue.Config{
 		Store: s.identity.StoreUUID, LeaseSettle: -1,
@@ -54,6 +60,14 @@ func (s *session) serverLog(level embedded.Level, text string) {
 	}
 	s.log.WithLevel(l).Str("component", "nats").Msg(text)
 	if level == embedded.Error && slices.ContainsFunc(fatalNews, func(word string) bool { return strings.Contains(text, word) }) {
-		s.sick.CompareAndSwap(nil, &text)
+		if first := s.sick.CompareAndSwap(nil, &text); !first {
+			return
+		}
+		if h := s.hangUp.Load(); h != nil {
+			go h.do() // it waits for callbacks, and the server waits for us
+		}
 	}
 }
+
+// hangUp closes the connection to the embedded queue.
+type hangUp struct{ do func() }

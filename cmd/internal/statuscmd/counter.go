@@ -23,7 +23,8 @@ import (
 const commitReads = 16
 
 // counter counts the trials of a run by what became of them. Looking again reads only
-// the commits that came since; of those that it read it keeps a few bytes each.
+// the commits that came since, and those that this user never read before; of each it
+// keeps a few bytes.
 type counter struct {
 	store bundle.Store
 	rec   manifest.RunRecord
@@ -31,6 +32,7 @@ type counter struct {
 	ends  *governor.Ends
 
 	mu      sync.Mutex
+	cache   *cache // nil before the first look
 	known   map[trialKey]shown
 	reasons []string // termination reasons, by number
 	micros  int64    // what agents of the commits reported to have spent, in micro-dollars
@@ -73,6 +75,9 @@ func (c *counter) look(ctx context.Context) (*Description, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", c.base.RunID, err)
 	}
+	if c.cache == nil {
+		c.cache = openCache(ctx, c.store, c.rec)
+	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(commitReads)
 	var listErr error
@@ -86,10 +91,14 @@ func (c *counter) look(ctx context.Context) (*Description, error) {
 		if !ok || !isID || c.has(key, epoch) {
 			continue
 		}
+		if o, ok := c.cache.get(key, epoch); ok {
+			c.add(key, epoch, o)
+			continue
+		}
 		g.Go(func() error {
 			commit, err := bundle.ReadRecord[bundle.Commit](gctx, c.store, info.Key)
 			if err == nil {
-				c.add(key, epoch, commit)
+				c.addRead(key, epoch, commit)
 			}
 			return err
 		})
@@ -100,6 +109,7 @@ func (c *counter) look(ctx context.Context) (*Description, error) {
 	if listErr != nil {
 		return nil, fmt.Errorf("commits of run %s: %w", c.base.RunID, listErr)
 	}
+	c.cache.flush()
 	spent, err := c.ends.Look(ctx, c.counts)
 	if err != nil {
 		return nil, err
@@ -126,24 +136,36 @@ func (c *counter) has(key trialKey, epoch int) bool {
 	return c.known[key].epoch >= uint32(epoch)
 }
 
-func (c *counter) add(key trialKey, epoch int, commit bundle.Commit) {
+// addRead counts a commit that was read, and has it written down.
+func (c *counter) addRead(key trialKey, epoch int, commit bundle.Commit) {
+	o := outcome{
+		attempt: uint32(commit.Attempt), state: uint8(slices.Index(states, trials.Trial{Commit: &commit}.State())),
+		reason: commit.Outcome.TerminationReason, at: commit.At,
+	}
+	if usd := commit.Metrics.CostUSD; usd != nil && commit.Regraded == nil && *usd > 0 && *usd < maxCost {
+		o.micros = int64(math.Round(*usd * 1e6))
+	}
+	c.add(key, epoch, o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.cache.put(key, epoch, o)
+}
+
+func (c *counter) add(key trialKey, epoch int, o outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.micros += o.micros // each commit comes here once
 	if c.known[key].epoch >= uint32(epoch) {
 		return
 	}
-	state := slices.Index(states, trials.Trial{Commit: &commit}.State())
-	reason := slices.Index(c.reasons, commit.Outcome.TerminationReason)
+	reason := slices.Index(c.reasons, o.reason)
 	if reason < 0 {
 		reason = len(c.reasons)
-		c.reasons = append(c.reasons, commit.Outcome.TerminationReason)
+		c.reasons = append(c.reasons, o.reason)
 	}
-	c.known[key] = shown{epoch: uint32(epoch), attempt: uint32(commit.Attempt), state: uint8(state), reason: uint16(reason)}
-	if usd := commit.Metrics.CostUSD; usd != nil && commit.Regraded == nil && *usd > 0 && *usd < maxCost {
-		c.micros += int64(math.Round(*usd * 1e6))
-	}
-	if time.Since(commit.At) < speedWindow {
-		c.recent = append(c.recent, commit.At)
+	c.known[key] = shown{epoch: uint32(epoch), attempt: o.attempt, state: o.state, reason: uint16(reason)}
+	if time.Since(o.at) < speedWindow {
+		c.recent = append(c.recent, o.at)
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tidemill/tidemill/cmd/internal/progress"
+	"github.com/tidemill/tidemill/queue"
 )
 
 func described(done int, running ...progress.Running) *Description {
@@ -73,5 +76,31 @@ func TestRedraw(t *testing.T) {
 	up := "\x1b[" + strconv.Itoa(strings.Count(first, "\n")) + "A"
 	if !strings.HasPrefix(out.String(), up) || !strings.HasSuffix(out.String(), "\x1b[J") {
 		t.Errorf("drawn over %d lines with %q, want %q first and the rest erased", strings.Count(first, "\n"), out.String(), up)
+	}
+}
+
+// A worker that holds back says why, each reason on a line of its own, and can't move the
+// cursor with it.
+func TestWhyAWorkerTakesNoWork(t *testing.T) {
+	d := described(1)
+	d.Live = &activity{Slots: 6, Queue: &queue.Stats{Pending: 3, Dead: 1}, Workers: []member{
+		{Worker: "vm-1", Slots: 2, Holds: []string{"free disk: 512.0 MiB; stops below 1.0 GiB, goes on from 1.2 GiB", "odd \x1b[2K"}},
+		{Worker: "vm-2", Slots: 2, Busy: 2, Running: 1},
+		{Worker: "vm-3", Slots: 2, Draining: true},
+	}}
+	var out bytes.Buffer
+	if err := d.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(out.String(), "queue")
+	want := `     3 waiting, 0 delayed, 0 in flight, 1 dead
+workers   vm-1: 0 of 2 slots busy, 0 with this run
+            takes no work: free disk: 512.0 MiB; stops below 1.0 GiB, goes on from 1.2 GiB
+            takes no work: odd ^[[2K
+          vm-2: 2 of 2 slots busy, 1 with this run
+          vm-3: 0 of 2 slots busy, 0 with this run, draining
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -20,6 +20,14 @@ func target(t *manifest.StorageTarget) string {
 	return s3store.Options{Bucket: t.Bucket, Prefix: strings.Trim(t.Prefix, "/"), Endpoint: t.Endpoint, Region: t.Region}.URL()
 }
 
+// Named is the store that a run names under storage.artifacts, "" where it names none.
+func Named(run *manifest.Run) string {
+	if run.Storage.Artifacts == nil {
+		return ""
+	}
+	return target(run.Storage.Artifacts)
+}
+
 // ForRuns returns the store of run files: the one that a flag names, which is where it was
 // given, else that of their storage.artifacts, which must be the same one for all. Flag and
 // run files that name different stores are refused.

@@ -30,7 +30,7 @@ func (l *limits) register(f *pflag.FlagSet) {
 	l.spoolSize, l.packs, l.disk, l.memory = 4<<30, 20<<30, 1<<30, 256<<20
 	f.DurationVar(&l.drain, "drain-timeout", 30*time.Second, "how long running trials may go on after the first signal")
 	f.DurationVar(&l.grace, "outage-grace", 10*time.Minute, "how long a trial goes on while the queue can't be reached; 0s stops it at once")
-	f.DurationVar(&l.wait, "queue-wait", time.Minute, "how long to wait at the start while a NATS server is there and JetStream has no leader; 0s doesn't")
+	f.DurationVar(&l.wait, "queue-wait", time.Minute, "how long to wait at the start while no NATS server answers or JetStream has no leader; 0s tries once")
 	f.DurationVar(&l.idle, "idle-exit", 0, "end after so long without work; 0s is never")
 	f.IntVar(&l.trials, "max-trials", 0, "end after so many attempts; 0 is no limit")
 	f.IntVar(&l.poison, "poison-after", 3, "bury a trial with which so many workers died, all but the first two while it ran alone; 0 counts nothing")

@@ -109,10 +109,13 @@ func (o options) execute(cmd *cobra.Command) (err error) {
 	}
 	defer app.Closing(&err, store.Close)
 	o.queue.Wait, o.queue.OnWait = o.limits.wait, func(why error) {
-		log.Warn().Err(why).Msg("the queue has no leader; waiting for one")
+		log.Warn().Err(why).Dur("queue_wait", o.limits.wait).Msg("the queue can't be reached; waiting for it")
 	}
 	q, err := o.queue.Dial(ctx, identity.StoreUUID)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // it was asked to stop, and has nothing to give back
+		return nil
+	case err != nil:
 		return err
 	}
 	defer app.Closing(&err, q.Close)
