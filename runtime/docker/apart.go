@@ -12,8 +12,8 @@ import "context"
 func (s *Sandbox) endApart(ctx context.Context, c *command) bool {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.rt.cfg.Kill, errBudget)
 	defer cancel()
-	info, err := c.inspect(ctx)
-	if err != nil || info.Pid == 0 {
+	root, ok := c.root(ctx)
+	if !ok {
 		return false
 	}
 	for {
@@ -21,7 +21,7 @@ func (s *Sandbox) endApart(ctx context.Context, c *command) bool {
 		if err != nil {
 			return false
 		}
-		prey := family(list, info.Pid)
+		prey := family(list, root)
 		if len(prey) == 0 {
 			return true
 		}
@@ -32,6 +32,20 @@ func (s *Sandbox) endApart(ctx context.Context, c *command) bool {
 		}
 		if pause(ctx, killWait) != nil {
 			return false
+		}
+	}
+}
+
+// root is the process that the engine started for a command. A program may have printed
+// something before the engine knows its id.
+func (c *command) root(ctx context.Context) (pid int, ok bool) {
+	for {
+		info, err := c.inspect(ctx)
+		if err != nil || info.Pid != 0 || !info.Running {
+			return info.Pid, err == nil && info.Pid != 0
+		}
+		if pause(ctx, killWait) != nil {
+			return 0, false
 		}
 	}
 }

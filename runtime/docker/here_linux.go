@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killHere kills a process of this machine if it is one of the container's. The handle is
-// taken before the look, so that the id can't become another process in between.
+// killHere kills a process of this machine if it is one of the container's, and is content
+// with one that has ended. The handle is taken before the look, so that the id can't become
+// another process in between.
 func killHere(pid int, id string) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -24,14 +25,21 @@ func killHere(pid int, id string) bool {
 	}
 	defer unix.Close(fd)
 	group, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-	if os.IsNotExist(err) {
+	if os.IsNotExist(err) || errors.Is(err, unix.ESRCH) {
 		return true
 	}
 	if err != nil || !bytes.Contains(group, []byte(id)) {
-		return false
+		return hasEnded(fd) // the kernel takes such a one out of its group
 	}
 	err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	return err == nil || errors.Is(err, unix.ESRCH)
+}
+
+// hasEnded tells whether a process has ended and perhaps waits to be reaped: its handle is
+// then ready to be read.
+func hasEnded(fd int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err == nil && n == 1
 }
 
 // fullHere reports whether the disk at a directory of a container is full, by a process of

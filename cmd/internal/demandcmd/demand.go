@@ -34,18 +34,19 @@ func Command(log *app.LogFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demand",
 		Short: "Tell how many slots the fleet could use now, for autoscaling",
-		Long: `Demand tells for each pool and class of the queue's open runs how many slots could be kept
-busy now: trials that wait, run, or are due within a minute, up to the max_in_flight of each
-run; a paused run asks for none. A class is what a run needs of a worker, such as docker or
-docker-gpu. It needs no worker to be there, and takes nothing from the queue.
+		Long: `Demand tells for each pool and class of the queue's open runs how many slots could be
+kept busy now: trials that wait, run, or are due within a minute, up to the
+max_in_flight of each run; a paused run asks for none. A class is what a run needs of
+a worker, such as docker or docker-gpu. It needs no worker to be there, and takes
+nothing from the queue.
 
-Waiting, running and due trials are counted in full, also those of paused runs. Workers are
-the slots of those who serve the pool and class and aren't draining; one that serves several
-classes counts in each.
+Waiting, running and due trials are counted in full, also those of paused runs.
+Workers are the slots of those who serve the pool and class and aren't draining; one
+that serves several classes counts in each.
 
-With --listen it answers HTTP until it is interrupted: / is what --json prints, /metrics the
-same for Prometheus, and /?pool=NAME and /?class=NAME a part of it, whose sums are on top. While
-the queue can't be reached the answer is 503.
+With --listen it answers HTTP until it is interrupted: / is what --json prints,
+/metrics the same for Prometheus, and /?pool=NAME and /?class=NAME a part of it, whose
+sums are on top. While the queue can't be reached the answer is 503.
 ` + app.ExitHelp("told, or interrupted with --listen", "", ""),
 		Example: `  tidemill demand --store s3://evals/nightly --queue nats://nats:4222
   tidemill demand --store s3://evals/nightly --queue nats://nats:4222 --json

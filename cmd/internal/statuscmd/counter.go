@@ -34,8 +34,9 @@ type counter struct {
 	mu      sync.Mutex
 	cache   *cache // nil before the first look
 	known   map[trialKey]shown
-	reasons []string // termination reasons, by number
-	micros  int64    // what agents of the commits reported to have spent, in micro-dollars
+	older   map[cacheKey]struct{} // commits that were counted and aren't of their trial's highest epoch
+	reasons []string              // termination reasons, by number
+	micros  int64                 // what agents of the commits reported to have spent, in micro-dollars
 	recent  []time.Time
 }
 
@@ -56,7 +57,8 @@ var states = []trials.State{trials.Passed, trials.Failed, trials.Unscored}
 
 func newCounter(store bundle.Store, rec manifest.RunRecord) *counter {
 	return &counter{
-		store: store, rec: rec, base: summarize(rec), known: map[trialKey]shown{}, ends: governor.NewEnds(store, rec.RunID),
+		store: store, rec: rec, base: summarize(rec), known: map[trialKey]shown{},
+		older: map[cacheKey]struct{}{}, ends: governor.NewEnds(store, rec.RunID),
 	}
 }
 
@@ -130,10 +132,13 @@ func parseTrialKey(id string) (key trialKey, ok bool) {
 	return key, err == nil && n == len(key)
 }
 
+// has tells whether a commit was counted. They come in any order: a trial's later epoch may
+// be there before an earlier one, which counts all the same.
 func (c *counter) has(key trialKey, epoch int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known[key].epoch >= uint32(epoch)
+	_, older := c.older[cacheKey{key, uint32(epoch)}]
+	return older || c.known[key].epoch == uint32(epoch)
 }
 
 // addRead counts a commit that was read, and has it written down.
@@ -155,8 +160,12 @@ func (c *counter) add(key trialKey, epoch int, o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.micros += o.micros // each commit comes here once
-	if c.known[key].epoch >= uint32(epoch) {
+	switch was := c.known[key].epoch; {
+	case was > uint32(epoch):
+		c.older[cacheKey{key, uint32(epoch)}] = struct{}{}
 		return
+	case was > 0:
+		c.older[cacheKey{key, was}] = struct{}{}
 	}
 	reason := slices.Index(c.reasons, o.reason)
 	if reason < 0 {
