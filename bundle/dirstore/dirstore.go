@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/placement"
 )
 
 const (
@@ -69,6 +70,7 @@ func (s *Store) open() error {
 	if err := makeRoot(s.root); err != nil {
 		return condition(err)
 	}
+	placement.Spread(s.root) // runs stay, what is beside the store may come and go
 	if err := os.Mkdir(filepath.Join(s.root, tempDir), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return condition(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/bundle/dirstore"
+	"github.com/tidemill/tidemill/cmd/internal/local"
 	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/manifest"
@@ -26,6 +27,7 @@ import (
 // rig is everything that tidemill run puts together, without its command line.
 type rig struct {
 	dir   string
+	data  *local.Dir
 	store bundle.Store
 	id    bundle.StoreRecord
 	queue *natsqueue.Queue
@@ -38,14 +40,18 @@ func newRig(b *testing.B) *rig {
 	b.Helper()
 	r := &rig{dir: benchDir(b)}
 	var err error
-	if r.store, err = dirstore.Open(filepath.Join(r.dir, "store"), dirstore.Options{}); err != nil {
+	if r.data, err = local.Acquire(filepath.Join(r.dir, "results"), "benchmark"); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = r.data.Release() })
+	if r.store, err = dirstore.Open(r.data.Store(), dirstore.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { r.store.Close() })
 	if r.id, err = bundle.OpenIdentity(b.Context(), r.store); err != nil {
 		b.Fatal(err)
 	}
-	srv, err := embedded.Start(b.Context(), embedded.Config{Dir: filepath.Join(r.dir, "queue")})
+	srv, err := embedded.Start(b.Context(), embedded.Config{Dir: r.data.Queue()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -68,7 +74,7 @@ func benchDir(b *testing.B) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { os.RemoveAll(dir) })
+	benchDirs = append(benchDirs, dir)
 	return dir
 }
 
@@ -132,7 +138,7 @@ func (r *rig) submit(b *testing.B, file string) manifest.RunRecord {
 func (r *rig) work(b *testing.B, n, slots int) {
 	b.Helper()
 	if r.rt == nil {
-		rt, err := subprocess.New(subprocess.Config{Root: filepath.Join(r.dir, "work"), Store: r.id.StoreUUID})
+		rt, err := subprocess.New(subprocess.Config{Root: r.data.Work(), Store: r.id.StoreUUID})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -144,7 +150,7 @@ func (r *rig) work(b *testing.B, n, slots int) {
 	events := make(chan worker.Event, n)
 	w, err := worker.New(worker.Config{
 		Slots: slots, Store: r.store, StoreUUID: r.id.StoreUUID, Queue: r.queue,
-		Runtimes: map[string]runtime.Runtime{r.rt.Type(): r.rt}, Dir: filepath.Join(r.dir, "worker"),
+		Runtimes: map[string]runtime.Runtime{r.rt.Type(): r.rt}, Dir: r.data.Worker(),
 		Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel),
 		OnEvent: func(e worker.Event) {
 			if e.Kind == worker.Committed {

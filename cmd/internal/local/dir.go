@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/tidemill/tidemill/internal/placement"
 )
 
 // DefaultDir is the data directory of a command that names none.
@@ -36,8 +38,12 @@ func Acquire(root, command string) (*Dir, error) {
 		return nil, &UnusableError{root, err}
 	}
 	d := &Dir{root: abs}
-	if err := os.MkdirAll(filepath.Join(abs, hidden), 0o700); err != nil {
-		return nil, &UnusableError{root, err}
+	// Sandboxes come and go, bundles and what is in the store stay.
+	for _, dir := range []string{abs, filepath.Join(abs, hidden)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, &UnusableError{root, err}
+		}
+		placement.Spread(dir)
 	}
 	if d.lock, err = lock(d.path("lock"), root, command); err != nil {
 		return nil, err
