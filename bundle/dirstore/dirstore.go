@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/internal/placement"
 )
 
 const (
@@ -70,7 +69,6 @@ func (s *Store) open() error {
 	if err := makeRoot(s.root); err != nil {
 		return condition(err)
 	}
-	placement.Spread(s.root) // runs stay, what is beside the store may come and go
 	if err := os.Mkdir(filepath.Join(s.root, tempDir), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return condition(err)
 	}
