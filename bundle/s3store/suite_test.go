@@ -11,11 +11,12 @@ import (
 	"github.com/tidemill/tidemill/internal/testenv"
 )
 
-func suite(t *testing.T, server testenv.S3Server, endpoint string) {
+// suite runs it with stores in the bucket, each at a URL of its own with options behind it.
+func suite(t *testing.T, server testenv.S3Server, endpoint, options string) {
 	urls := map[bundle.Store]string{}
 	bundletest.Run(t, bundletest.Harness{
 		Open: func(t *testing.T) bundle.Store {
-			where := server.URL(server.Prefix(), endpoint)
+			where := server.URL(server.Prefix(), endpoint) + options
 			s := open(t, where)
 			urls[s] = where
 			return s
@@ -26,7 +27,7 @@ func suite(t *testing.T, server testenv.S3Server, endpoint string) {
 
 func TestStore(t *testing.T) {
 	server := testenv.S3(t)
-	suite(t, server, "")
+	suite(t, server, "", "")
 }
 
 // TestStoreWithFaults runs the suite while the service is as bad as one may get: one
@@ -45,7 +46,7 @@ func TestStoreWithFaults(t *testing.T) {
 	} {
 		counts = append(counts, proxy.Inject(f))
 	}
-	suite(t, server, proxy.URL)
+	suite(t, server, proxy.URL, "")
 	for i, count := range counts {
 		if count() == 0 {
 			t.Errorf("fault %d never happened", i)

@@ -34,6 +34,9 @@ type S3Server struct {
 	Bucket    string `json:"bucket"`
 	AccessKey string `json:"access_key"` // empty where the test was given a service
 	SecretKey string `json:"secret_key"`
+	// Domain is the host name that has buckets before it, empty where nobody knows. It has
+	// no address: a proxy has to lead there.
+	Domain string `json:"domain"`
 }
 
 // S3 returns a service as [StartS3] does, and sets the test's environment to its

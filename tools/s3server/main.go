@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // S3server serves an S3 API over a temporary directory, for tests: a real server,
-// with signatures, conditions and multipart uploads. It prints one line of JSON when it
+// with signatures, conditions and multipart uploads, and buckets in the path or in the host
+// name. It prints one line of JSON when it
 // takes requests, and ends, with its directory, when its standard input does: so it never
 // outlives the test that started it.
 package main
@@ -33,6 +34,8 @@ type Server struct {
 	Bucket    string `json:"bucket"`
 	AccessKey string `json:"access_key"`
 	SecretKey string `json:"secret_key"`
+	// Domain is the host name that has buckets before it.
+	Domain string `json:"domain"`
 }
 
 // answer is where the line goes. What the libraries print there goes nowhere.
@@ -68,7 +71,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	me := Server{Region: "us-east-1", Bucket: "tidemill-test", AccessKey: "tidemill-test-access", SecretKey: "tidemill-test-secret"}
+	me := Server{Region: "us-east-1", Bucket: "tidemill-test", AccessKey: "tidemill-test-access", SecretKey: "tidemill-test-secret", Domain: "s3.test"}
 	if err := makeBucket(ctx, be, me); err != nil {
 		return err
 	}
@@ -126,6 +129,7 @@ func serve(ctx context.Context, be *posix.Posix, me Server) error {
 	return embedgw.RunVersityGW(ctx, be, &embedgw.Config{
 		RootUserAccess: me.AccessKey, RootUserSecret: me.SecretKey, Region: me.Region, Ports: []string{addr},
 		MaxConnections: 10_000, MaxRequests: 10_000, MultipartMaxParts: 10_000, Quiet: true, KeepAlive: true,
+		VirtualDomain: me.Domain,
 		S3Options: []s3api.Option{s3api.WithOnListen(func() { _ = json.NewEncoder(answer).Encode(me) })},
 	})
 }
