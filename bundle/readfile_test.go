@@ -27,7 +27,7 @@ func TestOpenFile(t *testing.T) {
 		"all of it is": {"", "0 bytes so far"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := bundle.NewWriter(filepath.Join(t.TempDir(), "b"))
+			w, err := bundle.NewWriter(filepath.Join(t.TempDir(), "b"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func (s *slowStore) Put(ctx context.Context, key string, r io.Reader, size int64
 // all others are there.
 func TestUploadInParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := bundle.NewWriter(t.TempDir())
+		w, err := bundle.NewWriter(t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

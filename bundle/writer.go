@@ -20,12 +20,22 @@ import (
 // Writer gathers the files of one attempt in a directory until they are sealed.
 // Methods may be called from many goroutines.
 type Writer struct {
-	dir string
+	dir    string
+	spares Spares // nil where there are none
 
 	mu     sync.Mutex
 	files  map[string]IndexEntry // those that are closed
 	open   map[string]bool
 	sealed bool
+}
+
+// Spares are files of bundles that were removed, to write others into. Making a file can cost
+// more than writing it.
+type Spares interface {
+	// Lay puts an empty file at a path where there is none, and reports whether it did.
+	Lay(path string) bool
+	// Drop takes the file at a path away.
+	Drop(path string)
 }
 
 // Modes of a bundle's files and directories, less the umask: a [DirTaker] keeps them. Until
@@ -43,8 +53,9 @@ type Sealed struct {
 	Bytes       int64        // of all files, index.json among them
 }
 
-// NewWriter makes the directory of a bundle. One that holds anything is refused.
-func NewWriter(dir string) (*Writer, error) {
+// NewWriter makes the directory of a bundle. One that holds anything is refused. The files
+// are spare ones where there are any; spares may be nil.
+func NewWriter(dir string, spares Spares) (*Writer, error) {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return nil, fmt.Errorf("bundle: %w", err)
 	}
@@ -54,7 +65,7 @@ func NewWriter(dir string) (*Writer, error) {
 	case len(names) > 0:
 		return nil, fmt.Errorf("bundle: %s holds %q already, want an empty directory", dir, names[0].Name())
 	}
-	return &Writer{dir: dir, files: map[string]IndexEntry{}, open: map[string]bool{}}, nil
+	return &Writer{dir: dir, spares: spares, files: map[string]IndexEntry{}, open: map[string]bool{}}, nil
 }
 
 // Create starts a file of the bundle; closing it ends it. The name is the file's real
@@ -67,7 +78,7 @@ func (w *Writer) Create(name string) (io.WriteCloser, error) {
 	if err := w.reserve(path); err != nil {
 		return nil, err
 	}
-	f, err := createFile(filepath.Join(w.dir, LocalPath(path)))
+	f, err := w.createFile(filepath.Join(w.dir, LocalPath(path)))
 	if err != nil {
 		w.finish(path, nil)
 		return nil, fmt.Errorf("bundle: %w", err)
@@ -122,7 +133,12 @@ func (w *Writer) Seal(ctx context.Context) (Sealed, error) {
 	if err != nil {
 		return Sealed{}, err
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, IndexName), body, fileMode); err != nil {
+	f, err := w.createFile(filepath.Join(w.dir, IndexName))
+	if err == nil {
+		_, err = f.Write(body)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		return Sealed{}, fmt.Errorf("seal bundle: %w", err)
 	}
 	w.sealed = true
@@ -133,7 +149,28 @@ func (w *Writer) Seal(ctx context.Context) (Sealed, error) {
 }
 
 // Remove deletes the directory and everything in it. It can be repeated.
-func (w *Writer) Remove() error { return os.RemoveAll(w.dir) }
+func (w *Writer) Remove() error {
+	if w.spares != nil {
+		w.dropFiles()
+	}
+	return os.RemoveAll(w.dir)
+}
+
+// dropFiles makes spares of the files. Not of one that is open: whoever has it may go on
+// writing, and would do so in another bundle.
+func (w *Writer) dropFiles() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := os.Lstat(w.dir); err != nil {
+		return // a store has taken it
+	}
+	for path := range w.files {
+		w.spares.Drop(filepath.Join(w.dir, LocalPath(path)))
+	}
+	if w.sealed {
+		w.spares.Drop(filepath.Join(w.dir, IndexName))
+	}
+}
 
 // reserve takes a path for a file that is about to be written.
 func (w *Writer) reserve(path string) error {
@@ -162,9 +199,12 @@ func (w *Writer) finish(path string, entry *IndexEntry) {
 	}
 }
 
-func createFile(path string) (*os.File, error) {
+func (w *Writer) createFile(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return nil, err
+	}
+	if w.spares != nil && w.spares.Lay(path) {
+		return os.OpenFile(path, os.O_WRONLY, 0)
 	}
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 }

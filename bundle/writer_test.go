@@ -21,7 +21,7 @@ import (
 // seal makes a small bundle with names of all kinds.
 func seal(t *testing.T) (*bundle.Writer, bundle.Sealed) {
 	t.Helper()
-	w, err := bundle.NewWriter(filepath.Join(t.TempDir(), "new", "bundle"))
+	w, err := bundle.NewWriter(filepath.Join(t.TempDir(), "new", "bundle"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSeal(t *testing.T) {
 
 // TestLongNames: no name that a file system holds is too long for a bundle.
 func TestLongNames(t *testing.T) {
-	w, err := bundle.NewWriter(t.TempDir())
+	w, err := bundle.NewWriter(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestLongNames(t *testing.T) {
 
 func TestWriterRefuses(t *testing.T) {
 	dir := t.TempDir()
-	w, err := bundle.NewWriter(dir)
+	w, err := bundle.NewWriter(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestWriterRefuses(t *testing.T) {
 	if _, err := w.Seal(t.Context()); err == nil {
 		t.Error("sealed twice")
 	}
-	if _, err := bundle.NewWriter(dir); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, err := bundle.NewWriter(dir, nil); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a directory that holds a bundle: error %v, want one with its name", err)
 	}
 	if err := errors.Join(w.Remove(), w.Remove()); err != nil {
@@ -195,7 +195,7 @@ func TestWriterRefuses(t *testing.T) {
 }
 
 func TestWriterManyAtOnce(t *testing.T) {
-	w, err := bundle.NewWriter(t.TempDir())
+	w, err := bundle.NewWriter(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,11 @@ func checkAgent(d *decoder, a *Agent, base string) {
 	case builtIn && len(a.Command) > 0:
 		d.problem("agent.command", "the "+a.Name+" agent is built in and takes no command", "give the agent another name, or leave the command out")
 	case d.given("agent.name") && !builtIn && !d.given("agent.command"):
-		d.problem("agent.command", "is missing", "any agent but oracle and nop needs one, such as [sh, agent/run.sh]")
+		fix := "any agent but oracle and nop needs one, such as [sh, agent/run.sh]"
+		if near := nearest(a.Name, []string{OracleAgent, NopAgent}); near != "" {
+			fix = "did you mean agent " + near + "? " + strings.ToUpper(fix[:1]) + fix[1:]
+		}
+		d.problem("agent.command", "is missing", fix)
 	}
 	checkCommand(d, "agent.command", a.Command, AgentProgram)
 	if d.given("agent.files") && a.Files == "" {

@@ -33,7 +33,7 @@ const maxName = 40
 func checkRun(d *decoder, r *Run, o LoadOptions, base string) {
 	d.require("version", "name", "packs", "agent.name", "runtime.type")
 	d.word("name", r.Name, runName, maxName)
-	harbor := checkPacks(d, r, base)
+	packs := checkPacks(d, r, base)
 	checkGlobs(d, "select.tasks", r.Select.Tasks)
 	checkGlobs(d, "select.exclude", r.Select.Exclude)
 	atLeast(d, "select.limit", r.Select.Limit, 0)
@@ -41,8 +41,9 @@ func checkRun(d *decoder, r *Run, o LoadOptions, base string) {
 	atMost(d, "repeats", r.Repeats, maxRepeats)
 	checkAgent(d, &r.Agent, base)
 	positive(d, "grade.timeout", r.Grade.Timeout)
-	checkRuntime(d, r, o)
-	checkPolicy(d, r, harbor)
+	checkRuntime(d, r)
+	checkRuntimeType(d, r, o, packs)
+	checkPolicy(d, r, packs.harbor)
 	checkTaskSecrets(d, r.TaskSecrets)
 	oneOf(d, "agent_processes", r.AgentProcesses, agentProcesses)
 	checkRetry(d, r.Retry)
@@ -52,9 +53,15 @@ func checkRun(d *decoder, r *Run, o LoadOptions, base string) {
 	oneOf(d, "priority", r.Priority, priorities)
 }
 
-// checkPacks finds the packs. harbor says that all of them are of Harbor tasks.
-func checkPacks(d *decoder, r *Run, base string) (harbor bool) {
-	harbor = len(r.Packs) > 0
+// packsSeen is what the formats of a run's packs come to.
+type packsSeen struct {
+	harbor  bool   // all of them are of Harbor tasks
+	dataset string // the first that isn't, as it was written
+}
+
+// checkPacks finds the packs.
+func checkPacks(d *decoder, r *Run, base string) packsSeen {
+	seen := packsSeen{harbor: len(r.Packs) > 0}
 	if d.given("packs") && len(r.Packs) == 0 {
 		d.problem("packs", "is empty", "list one directory at least")
 	}
@@ -65,14 +72,17 @@ func checkPacks(d *decoder, r *Run, base string) (harbor bool) {
 		}
 		r.Packs[i] = anchor(base, p)
 		format, text, fix := packFormat(r.Packs[i])
-		harbor = harbor && format != nativeFormat
+		seen.harbor = seen.harbor && format != nativeFormat
+		if text == "" && format == nativeFormat && seen.dataset == "" {
+			seen.dataset = p
+		}
 		if text != "" {
 			d.problem(entry, text, fix)
 		} else if j := slices.Index(r.Packs, r.Packs[i]); j < i {
 			d.problem(entry, "is the same directory as packs["+fmt.Sprint(j)+"]", "list each pack once")
 		}
 	}
-	return harbor
+	return seen
 }
 
 func notDir(dir string) string {
@@ -88,12 +98,7 @@ func notDir(dir string) string {
 	return ""
 }
 
-func checkRuntime(d *decoder, r *Run, o LoadOptions) {
-	if len(o.Runtimes) > 0 {
-		oneOf(d, "runtime.type", r.Runtime.Type, o.Runtimes)
-	} else {
-		d.word("runtime.type", r.Runtime.Type, typeName, 32)
-	}
+func checkRuntime(d *decoder, r *Run) {
 	positive(d, "runtime.timeout", r.Runtime.Timeout)
 	res := r.Runtime.Resources
 	atLeast(d, "runtime.resources.cpus", res.CPUs, 0)

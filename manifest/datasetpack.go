@@ -70,7 +70,7 @@ func checkKind(c *collector, root *yaml.Node) bool {
 	case !slices.Contains(packKinds, n.Value):
 		c.add(Problem{
 			Line: n.Line, Col: n.Column, Entry: "kind", Text: describe(n) + " is no kind of pack that this version knows",
-			Fix: "known: " + strings.Join(packKinds, ", "),
+			Fix: suggest(n.Value, packKinds),
 		})
 	default:
 		return true

@@ -299,6 +299,7 @@ func (d *decoder) decodeScalar(n *yaml.Node, v reflect.Value, entry string) {
 // decodeAny reads what has no type of its own (options, metadata). The result can be
 // written as JSON.
 func (d *decoder) decodeAny(n *yaml.Node, entry string) any {
+	d.places[entry] = n
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := map[string]any{}

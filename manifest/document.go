@@ -77,12 +77,29 @@ func syntaxProblem(err error, data []byte) Problem {
 		p.Line, _ = strconv.Atoi(m[1])
 		p.Text = "not valid YAML: " + strings.TrimPrefix(text, m[0])
 		lines := bytes.SplitN(data, []byte("\n"), p.Line+2)
+		aboutTabs := strings.Contains(text, "tab character") || strings.Contains(text, "cannot start any token")
+		if line := tabIndents(lines, p.Line); aboutTabs && line > 0 {
+			return Problem{Line: line, Text: "not valid YAML: a tab stands in the indentation", Fix: "tabs can't indent YAML; use spaces"}
+		}
 		// The parser names the line where it began to be lost, or the one before.
 		if at := min(max(p.Line-1, 0), len(lines)); bytes.Contains(bytes.Join(lines[at:min(at+2, len(lines))], nil), []byte("${")) {
 			p.Fix = `inside [] and {} a variable needs quotes: "${NAME}"`
 		}
 	}
 	return p
+}
+
+// tabIndents returns the line with a tab in its indentation that made the parser stop at a
+// line: that one, or a neighbour; 0 when there is none.
+func tabIndents(lines [][]byte, stopped int) int {
+	for line := max(stopped-1, 1); line <= min(stopped+1, len(lines)); line++ {
+		text := lines[line-1]
+		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		if bytes.ContainsRune(indent, '\t') && len(indent) < len(bytes.TrimRight(text, "\r")) {
+			return line
+		}
+	}
+	return 0
 }
 
 // resolver copies a tree, putting in the place of each alias what it stands for, so

@@ -37,6 +37,9 @@ func (l *harborLoad) environment() {
 			Context: dir, Dockerfile: dockerfileName,
 			Timeout: seconds(d.or("environment.build_timeout_sec", e.BuildTimeout, harborBuildTimeout)),
 		}
+	case l.pack.options.imageless != "" && !isFile(filepath.Join(dir, composeName)): // which was refused
+		d.problem("environment.docker_image", "is missing: runtime "+l.pack.options.imageless+" needs an image, and there is no environment/"+dockerfileName+" and no runtime.image in the run file",
+			"name an image, write a Dockerfile, or "+leaveOut)
 	}
 	l.resources()
 	t.Env, t.SecretEnv = l.env.table("environment.env", e.Env, nil, nil)

@@ -21,12 +21,15 @@ type LoadOptions struct {
 	// LookupEnv is usually os.LookupEnv; nil knows no variable.
 	LookupEnv func(string) (string, bool)
 	// Runtimes are the runtime types that exist; empty accepts any word.
-	Runtimes []string
+	Runtimes []RuntimeType
 
 	// uses gathers the names that are asked for, if it isn't nil.
 	uses map[string]bool
 	// secrets are names that the run file lists as secrets.
 	secrets map[string]bool
+	// imageless is set where a Harbor task has to say what its image is: it has the name
+	// of the runtime that needs one.
+	imageless string
 }
 
 func (o LoadOptions) lookup(name string) (string, bool) {

@@ -83,12 +83,16 @@ func parseRun(c *collector, root *yaml.Node, o LoadOptions, secrets map[string]b
 }
 
 // PackOptions returns the options for the packs of this run: its matrix value counts
-// as a variable there too, and its secrets as secrets.
+// as a variable there too, its secrets as secrets, and where its runtime needs an image
+// that it doesn't name, its tasks have to.
 func (r *Run) PackOptions(o LoadOptions) LoadOptions {
 	o = o.with(r.Values())
 	o.secrets = map[string]bool{}
 	for _, name := range slices.Concat(r.Agent.Secrets, r.TaskSecrets) {
 		o.secrets[name] = true
+	}
+	if o.imageless = ""; o.lacksImage(r) {
+		o.imageless = r.Runtime.Type
 	}
 	return o
 }

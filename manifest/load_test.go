@@ -87,7 +87,7 @@ func TestLoadMissing(t *testing.T) {
 }
 
 func TestRuntimesOption(t *testing.T) {
-	_, err := Load("testdata/runs/small.yaml", LoadOptions{Runtimes: []string{"subprocess", "scripted"}})
+	_, err := Load("testdata/runs/small.yaml", LoadOptions{Runtimes: []RuntimeType{{Name: "subprocess"}, {Name: "scripted"}}})
 	if want := `testdata/runs/small.yaml:6: runtime.type: "docker" is not known here; use one of subprocess, scripted`; err == nil || err.Error() != want {
 		t.Errorf("err = %v\nwant %s", err, want)
 	}

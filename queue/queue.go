@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -76,6 +77,8 @@ type Request struct {
 	Pool string
 	// Offers are the needs that it can serve, see [Class.ServedBy].
 	Offers []string
+	// Except are runs that it can't serve although it serves their pool and class.
+	Except []string
 	// Nonce is the proof that the holder speaks for this delivery: new for every
 	// request, at least 16 random hex characters.
 	Nonce string
@@ -88,6 +91,12 @@ func (r Request) WithDefaults() Request {
 }
 
 var nonceRE = regexp.MustCompile(`^[0-9a-f]{16,128}$`)
+
+// Serves reports whether the request may be given jobs of a run. Call it on a completed
+// request.
+func (r Request) Serves(run Run) bool {
+	return run.Pool == r.Pool && run.Class.ServedBy(r.Offers...) && !slices.Contains(r.Except, run.ID)
+}
 
 // Validate reports the first field that is wrong. Call it on a completed request.
 func (r Request) Validate() error {

@@ -49,6 +49,9 @@ type Presence struct {
 	Draining bool `json:"draining,omitempty"`
 	// Holds say why it takes no more for now, one sentence each.
 	Holds []string `json:"holds,omitempty"`
+	// Refuses says, by run, what keeps it from taking that run's trials, as in "has no
+	// OPENAI_API_KEY". It names the first [MaxRefused] of them at most.
+	Refuses map[string]string `json:"refuses,omitempty"`
 	// Running are jobs that it works on, the oldest first, and the first [MaxRunning] of
 	// them at most.
 	Running []Running `json:"running"`
@@ -59,8 +62,12 @@ type Presence struct {
 	At time.Time `json:"at"`
 }
 
-// MaxRunning is how many running jobs a presence names.
-const MaxRunning = 256
+// MaxRunning is how many running jobs a presence names, and MaxRefused how many runs it
+// refuses.
+const (
+	MaxRunning = 256
+	MaxRefused = 64
+)
 
 // Running is a job that a worker works on.
 type Running struct {
@@ -88,6 +95,8 @@ func (p Presence) Validate() error {
 		return fmt.Errorf("presence: worker %q: want one or more of A-Z a-z 0-9 . _ -", p.Worker)
 	case len(p.Running) > MaxRunning:
 		return fmt.Errorf("presence of worker %s: %d running jobs: want %d at most", p.Worker, len(p.Running), MaxRunning)
+	case len(p.Refuses) > MaxRefused:
+		return fmt.Errorf("presence of worker %s: %d refused runs: want %d at most", p.Worker, len(p.Refuses), MaxRefused)
 	}
 	return nil
 }

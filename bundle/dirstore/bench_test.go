@@ -42,7 +42,7 @@ func BenchmarkTrial(b *testing.B) {
 
 func sealTrial(b *testing.B, dir string) bundle.Sealed {
 	b.Helper()
-	w, err := bundle.NewWriter(dir)
+	w, err := bundle.NewWriter(dir, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // and the index, commit, end and result, which are 13 objects.
 func BenchmarkTrial(b *testing.B) {
 	l := newLab(b)
-	w, err := bundle.NewWriter(b.TempDir())
+	w, err := bundle.NewWriter(b.TempDir(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 func TestWhatATrialCosts(t *testing.T) {
 	l := newLab(t)
 	s := opened(t, l.faulty())
-	w, err := bundle.NewWriter(t.TempDir())
+	w, err := bundle.NewWriter(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (e *Ends) lookLost(ctx context.Context, open openClaims) (unended int, byWo
 		}
 		sum := byWorker[l.worker]
 		sum.Attempts++
-		sum.Seconds += bundle.Seconds(l.took.Seconds())
+		sum.Seconds += bundle.NewSeconds(l.took)
 		byWorker[l.worker] = sum
 	}
 	return unended, byWorker, nil

@@ -61,12 +61,13 @@ type NothingSelectedError struct {
 	RunID   string
 	Kind    string
 	LeftOut map[string]int // selected trials, by why
+	Select  Selection
 }
 
 func (e *NothingSelectedError) Error() string {
 	text := fmt.Sprintf("run %s has no trial to %s", e.RunID, e.Kind)
 	if len(e.LeftOut) == 0 {
-		return text + " in this selection"
+		return strings.TrimSpace(text + " in this selection " + strings.Join(e.Select.flags(), " "))
 	}
 	return text + ": " + Reasons(e.LeftOut)
 }
@@ -156,7 +157,7 @@ func (w *puttingBack) decide(ctx context.Context) (*Reopened, error) {
 		return nil, err
 	}
 	if len(w.targets) == 0 {
-		return nil, &NothingSelectedError{RunID: w.rec.RunID, Kind: w.Kind, LeftOut: w.leftOut}
+		return nil, &NothingSelectedError{RunID: w.rec.RunID, Kind: w.Kind, LeftOut: w.leftOut, Select: w.Select}
 	}
 	if w.Before != nil {
 		if err := w.Before(ctx); err != nil {

@@ -153,11 +153,12 @@ func TestPutBackNothing(t *testing.T) {
 	rows, _ := l.planned(rec)
 	l.end("r1", rows[0], 1, "passed")
 	for want, s := range map[string]producer.Selection{
-		"run r1 has no trial to retry in this selection":            {Which: producer.Failed, Tasks: []string{"a"}},
-		"run r1 has no trial to retry: 1 not done yet":              {Which: producer.Failed},
-		"want at least the first 4 characters":                      {Trials: []string{"abc"}},
-		"no selected trial whose id begins with":                    {Trials: []string{"ffffffffffffffff"}},
-		"no selected trial whose id begins with " + rows[0].TrialID: {Trials: []string{rows[0].TrialID}, Tasks: []string{"b"}},
+		"run r1 has no trial to retry in this selection --task a --failed": {Which: producer.Failed, Tasks: []string{"a"}},
+		"run r1 has no trial to retry in this selection --class infra":     {Classes: []string{"infra"}, Tasks: []string{"a"}},
+		"run r1 has no trial to retry: 1 not done yet":                     {Which: producer.Failed},
+		"want at least the first 4 characters":                             {Trials: []string{"abc"}},
+		"no selected trial whose id begins with":                           {Trials: []string{"ffffffffffffffff"}},
+		"no selected trial whose id begins with " + rows[0].TrialID:        {Trials: []string{rows[0].TrialID}, Tasks: []string{"b"}},
 	} {
 		_, err := l.producer().PutBack(t.Context(), rec, producer.PutBack{Kind: bundle.ControlRetry, Select: s})
 		if err == nil || !strings.Contains(err.Error(), want) {

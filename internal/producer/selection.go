@@ -62,6 +62,20 @@ func (s Selection) words() []string {
 	return slices.Compact(words)
 }
 
+// flags are the selection as the commands take it.
+func (s Selection) flags() []string {
+	var flags []string
+	for _, w := range s.words() {
+		key, value, _ := strings.Cut(w, "=")
+		if key == "which" {
+			flags = append(flags, "--"+value)
+		} else {
+			flags = append(flags, "--"+key+" "+value)
+		}
+	}
+	return flags
+}
+
 func (s Selection) ofClass(c *bundle.Commit) bool {
 	return len(s.Classes) == 0 || slices.Contains(s.Classes, string(c.Outcome.FailureClass))
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tidemill/tidemill/bundle"
 )
 
 // title says which run a table is of.
@@ -31,6 +33,20 @@ func writeExamples(b *strings.Builder, outcomes Outcomes, o TableOptions) {
 		if e := outcomes.UnscoredExamples[reason]; e != nil {
 			fmt.Fprintf(b, "  %d %s, e.g. %s\n", outcomes.UnscoredByReason[reason], shorten(printable(reason), maxTaskWidth), o.example(e))
 		}
+	}
+}
+
+// writeEarlyEnds writes how agents ended that were scored without being done: a run out of
+// time looks like any other failure in the numbers.
+func writeEarlyEnds(b *strings.Builder, outcomes Outcomes) {
+	early := map[string]int64{}
+	for reason, n := range outcomes.ByTerminationReason {
+		if scored := n - outcomes.UnscoredByReason[reason]; scored > 0 && reason != bundle.ReasonAgentDone {
+			early[reason] = scored
+		}
+	}
+	if rest := without(early, 0); rest != "" {
+		fmt.Fprintf(b, "scored, but the agent was not done: %s\n", rest)
 	}
 }
 

@@ -56,6 +56,30 @@ func TestAgentsThatEndBadly(t *testing.T) {
 	}
 }
 
+// What ended before it was done is scored as any other trial, and told.
+func TestAgentsThatWereNotDone(t *testing.T) {
+	ended := func(row bundle.PlanRow, score float64, reason string) Trial {
+		c := graded(row, score, 10)
+		c.Outcome.TerminationReason = reason
+		return Trial{Row: row, Commit: c}
+	}
+	agg, _ := accumulate(t, header(2), []Trial{
+		ended(rowOf("a", 0), 1, bundle.ReasonAgentDone),
+		ended(rowOf("a", 1), 0, bundle.ReasonTimeout),
+		ended(rowOf("b", 0), 1, bundle.ReasonTimeout),
+		ended(rowOf("b", 1), 0, "max_turns"),
+		{Row: rowOf("b", 2), Commit: unscored(rowOf("b", 2), bundle.Errored, bundle.ReasonGraderError, bundle.GraderFailure, 10)},
+		{Row: rowOf("b", 3)},
+	})
+	text := table(t, agg, TableOptions{})
+	if want := "\nscored, but the agent was not done: 2 timeout, 1 max_turns\n"; !strings.Contains(text, want) {
+		t.Errorf("the table lacks %q:\n%s", want, text)
+	}
+	if text := table(t, accumulateOne(t, graded(rowOf("a", 0), 1, 10)), TableOptions{}); strings.Contains(text, "not done") {
+		t.Errorf("an agent that was done is told of:\n%s", text)
+	}
+}
+
 func accumulateOne(t *testing.T, c *bundle.Commit) *Aggregate {
 	t.Helper()
 	agg, _ := accumulate(t, header(1), []Trial{{Row: rowOf(c.TaskID, c.TrialIndex), Commit: c}})

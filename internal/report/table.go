@@ -36,6 +36,7 @@ func WriteTable(w io.Writer, agg *Aggregate, o TableOptions) error {
 	}
 	writeOverall(&b, agg)
 	writeReasons(&b, agg, o)
+	writeEarlyEnds(&b, agg.Outcomes)
 	writeRest(&b, agg)
 	writeBadExits(&b, agg, o)
 	_, err := io.WriteString(w, b.String())

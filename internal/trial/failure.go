@@ -54,7 +54,7 @@ func (a *attempt) trouble(ctx context.Context, phase string, err error, other En
 		f.ending = SandboxLost
 		a.dead = true
 	case start || path:
-		f.ending = other
+		f.ending, f.detail = other, phase+": "+f.detail // several programs of a trial may be called the same
 	}
 	return f
 }

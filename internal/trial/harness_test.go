@@ -92,7 +92,7 @@ func (j *job) run(t *testing.T, ctx context.Context) result {
 		}
 		j.Environment = env
 	}
-	writer, err := bundle.NewWriter(filepath.Join(t.TempDir(), "bundle"))
+	writer, err := bundle.NewWriter(filepath.Join(t.TempDir(), "bundle"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

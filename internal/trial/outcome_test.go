@@ -87,7 +87,7 @@ var rows = []struct {
 	},
 	{
 		name: "agent can't be started", ending: trial.SetupFailed, set: func(_ *testing.T, j *job) { j.agent("no-start") },
-		reason: "setup_error", class: bundle.TaskFailure, phase: "agent", detail: `can't start "no-start": it was not to start`,
+		reason: "setup_error", class: bundle.TaskFailure, phase: "agent", detail: `agent: can't start "no-start": it was not to start`,
 	},
 	{
 		name: "no oracle", ending: trial.SetupFailed,
@@ -126,7 +126,7 @@ var rows = []struct {
 	},
 	{
 		name: "grader can't be started", ending: trial.GraderFailed, set: func(_ *testing.T, j *job) { j.grader("no-start") },
-		reason: "grader_error", class: bundle.GraderFailure, phase: "grade", detail: `can't start "no-start": it was not to start`,
+		reason: "grader_error", class: bundle.GraderFailure, phase: "grade", detail: `grade: can't start "no-start": it was not to start`,
 	},
 	{
 		name: "provisioning failed", ending: trial.ProvisionFailed,

@@ -29,7 +29,7 @@ func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 		if err := wk.noteAhead(); err != nil {
 			return err
 		}
-		if files, err = bundle.NewWriter(wk.dir); err != nil {
+		if files, err = bundle.NewWriter(wk.dir, wk.w.spares); err != nil {
 			return err
 		}
 		cfg.Files = watched{files, live}
@@ -39,6 +39,10 @@ func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 		if cfg.Early != nil {
 			if p, ok := errors.AsType[*flight.PanicError](cfg.Early.Err); ok {
 				return p
+			}
+			if e, ok := errors.AsType[*noSecretError](cfg.Early.Err); ok && wk.w.Others {
+				wk.refuse(lacks(e.name))
+				wk.cancel(&leftToOthers{"left to other workers: " + e.Error()})
 			}
 		}
 		rep = trial.Run(wk.ctx, cfg)
@@ -96,9 +100,7 @@ func (wk *work) prepare(cfg *trial.Config) *trial.EarlyFailure {
 	return nil
 }
 
-func (wk *work) noSecret(name string) error {
-	return fmt.Errorf("secret %s is not set on worker %s; set it in the worker's environment", name, wk.w.Name)
-}
+func (wk *work) noSecret(name string) error { return &noSecretError{name, wk.w.Name} }
 
 // taskSecrets looks up the secrets that the task uses, out of those that its run allows.
 func (wk *work) taskSecrets(cfg *trial.Config) error {

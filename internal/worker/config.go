@@ -65,6 +65,9 @@ type Config struct {
 	// there alone, before it is buried. Where it is set, a trial runs alone from its second
 	// death on. Defaults to 0: deaths are not counted.
 	PoisonAfter int
+	// Others says that other workers serve the queue too: a trial whose secrets this one
+	// lacks is left to them, uncharged. Defaults to false: it fails.
+	Others bool
 	// MinFreeDisk and MinFreeMemory are in bytes. With less of either no trial is begun,
 	// until there is a quarter more. Default to 0: not looked at.
 	MinFreeDisk, MinFreeMemory int64

@@ -18,7 +18,7 @@
 // A slot asks for a job while the gate is open, which is held by too little disk or memory
 // and by a trial that runs alone, and while the quota lasts. Trials that were running when
 // their worker died run alone, and one that kills worker after worker is buried; see
-// Config.PoisonAfter.
+// Config.PoisonAfter. Runs whose secrets it lacks it leaves to others; see Config.Others.
 //
 // # What fails
 //

@@ -64,7 +64,9 @@ func (w *Worker) serve(ctx context.Context, number int) {
 func (w *Worker) lease(ctx context.Context, nonce string) (queue.Lease, error) {
 	waiting, stop := w.gate.while(ctx, leaseWait/2+rand.N(leaseWait))
 	defer stop()
-	lease, err := w.Queue.Lease(waiting, queue.Request{Worker: w.Name, Pool: w.Pool, Offers: w.offers(), Nonce: nonce})
+	lease, err := w.Queue.Lease(waiting, queue.Request{
+		Worker: w.Name, Pool: w.Pool, Offers: w.offers(), Except: w.refusals.runs(), Nonce: nonce,
+	})
 	if err != nil && waiting.Err() != nil && !errors.Is(err, queue.ErrClosed) {
 		return nil, nil
 	}

@@ -70,6 +70,7 @@ func (wk *work) store(ctx context.Context, files *bundle.Writer) (bundle.Sealed,
 	if err := files.Remove(); err != nil {
 		wk.log.Warn().Err(err).Msg("spool could not be cleared")
 	}
+	wk.dropNote()
 	return sealed, nil
 }
 

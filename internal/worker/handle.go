@@ -147,6 +147,13 @@ func (wk *work) begin() bool {
 	if err == nil {
 		err = wk.look(ctx)
 	}
+	if err == nil && wk.w.Others {
+		if why := wk.agentLacks(); why != "" {
+			wk.refuse(why)
+			wk.notNow("this worker " + why)
+			return false
+		}
+	}
 	var before []bundle.Attempt
 	if err == nil {
 		before, err = bundle.ListAttempts(ctx, wk.w.Store, wk.keys, job.Trial)

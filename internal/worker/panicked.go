@@ -34,7 +34,7 @@ func (wk *work) afterPanic(p *flight.PanicError, cfg trial.Config, broken *bundl
 	wk.dir += ".panic"
 	red := redact.New(cfg.SecretValues()...)
 	err := flight.Safely(func() (err error) {
-		if files, err = bundle.NewWriter(wk.dir); err != nil {
+		if files, err = bundle.NewWriter(wk.dir, wk.w.spares); err != nil {
 			return err
 		}
 		if err := files.WriteFile(panicFile, red.Bytes(fmt.Appendf(nil, "%v\n\n%s", p, p.Stack))); err != nil {

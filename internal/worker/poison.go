@@ -77,7 +77,7 @@ func (wk *work) joinAlone(died int) bool {
 }
 
 // notNow leaves a trial to other workers that can't run here now. It keeps its place, and
-// the gate is held: this worker asks for nothing before it has room again.
+// this worker asks for nothing like it for a while: the gate is held, or its run is refused.
 func (wk *work) notNow(why string) {
 	if cause := context.Cause(wk.ctx); cause != nil {
 		wk.letGo(cause)

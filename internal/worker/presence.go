@@ -5,6 +5,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -142,6 +143,9 @@ func (w *Worker) awaitNews(ctx context.Context) {
 		return
 	case <-pause.C:
 	}
+	if w.settles() > 0 { // which is over soon, and is to be told so
+		return
+	}
 	renew := time.NewTimer(announceEvery - announcePause)
 	defer renew.Stop()
 	select {
@@ -151,15 +155,28 @@ func (w *Worker) awaitNews(ctx context.Context) {
 	}
 }
 
+// settles is for how long the queue gives nothing to anybody. It is no reason not to be
+// ready: the worker asks, and gets what there is when that is over.
+func (w *Worker) settles() time.Duration {
+	if q, ok := w.Queue.(queue.Settling); ok {
+		return q.Settles()
+	}
+	return 0
+}
+
 func (w *Worker) announce(ctx context.Context, roster queue.Roster, since time.Time, draining bool) {
 	a := queue.Presence{
 		Worker: w.Name, Pool: w.Pool, Offers: w.offers(), Slots: w.Slots, Version: w.Version,
-		Since: since, Draining: draining,
+		Since: since, Draining: draining, Refuses: w.refusals.told(),
 	}
 	for _, r := range w.Unready() {
 		if r.Check != checkDraining {
 			a.Holds = append(a.Holds, r.Detail)
 		}
+	}
+	if left := w.settles(); left > 0 {
+		a.Holds = append(a.Holds, fmt.Sprintf("settles for %s more, so that whoever held leases comes first",
+			max(left.Round(time.Second), time.Second)))
 	}
 	w.presence.fill(&a)
 	ctx, cancel := context.WithTimeout(ctx, announceTimeout)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/queue"
@@ -45,6 +47,46 @@ func TestPresence(t *testing.T) {
 		if list, err := roster.Workers(t.Context()); err != nil || len(list) != 0 {
 			t.Errorf("%d workers after the end, %v", len(list), err)
 		}
+	})
+}
+
+// settling is a queue that gives nothing until some time.
+type settling struct {
+	queue.Queue
+	queue.Roster
+	until time.Time
+}
+
+func (s settling) Settles() time.Duration { return max(0, time.Until(s.until)) }
+
+// While the queue settles the roster says for how long, and soon afterwards that it is over.
+func TestPresenceSettles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, "", passes("a"))
+		q := l.connect()
+		roster := q.(queue.Roster)
+		m := l.machine(func(c *worker.Config) { c.Queue = settling{q, roster, time.Now().Add(9 * time.Second)} }).start()
+		for _, c := range []struct {
+			after time.Duration
+			want  []string
+		}{
+			{time.Second, []string{"settles for 9s more, so that whoever held leases comes first"}},
+			{4 * time.Second, []string{"settles for 5s more, so that whoever held leases comes first"}},
+			{6 * time.Second, nil},
+		} {
+			time.Sleep(c.after) // in the bubble
+			list, err := roster.Workers(t.Context())
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%d workers, %v", len(list), err)
+			}
+			if diff := cmp.Diff(c.want, list[0].Holds); diff != "" {
+				t.Errorf("%s later (-want +got)\n%s", c.after, diff)
+			}
+		}
+		if reasons := m.Unready(); len(reasons) > 0 {
+			t.Errorf("not ready: %v", reasons)
+		}
+		l.finish(m)
 	})
 }
 

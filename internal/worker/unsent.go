@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/internal/placement"
 )
 
 // unsent says of a bundle that the store did not take where it belongs. It stands beside
@@ -37,7 +38,10 @@ type unsent struct {
 
 var errPanicked = errors.New("the worker panicked")
 
-const unsentSuffix = ".json"
+const (
+	unsentSuffix = ".json"
+	newSuffix    = ".new" // behind it, while it is being written
+)
 
 func (wk *work) unsent(why string) unsent {
 	return unsent{
@@ -51,10 +55,12 @@ const whyUnknown = "it could not be written down why, for want of room as a rule
 
 // noteAhead writes where the attempt's bundle belongs before there is one: later there may
 // be no room for that.
-func (wk *work) noteAhead() error { return wk.unsent(whyUnknown).write(wk.w.spoolDir()) }
+func (wk *work) noteAhead() error { return wk.unsent(whyUnknown).write(wk.w.spoolDir(), wk.w.spares) }
 
-func (wk *work) dropNote() {
-	_ = os.Remove(filepath.Join(wk.w.spoolDir(), wk.bundleName()+unsentSuffix))
+func (wk *work) dropNote() { wk.w.spares.Drop(wk.notePath()) }
+
+func (wk *work) notePath() string {
+	return filepath.Join(wk.w.spoolDir(), wk.bundleName()+unsentSuffix)
 }
 
 // keepUnsent moves the attempt's bundle out of the spool, if it is still there. Its note
@@ -65,7 +71,7 @@ func (wk *work) keepUnsent(why error) {
 	if _, err := os.Stat(wk.dir); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	noted := os.Rename(filepath.Join(wk.w.spoolDir(), u.name+unsentSuffix), kept+unsentSuffix)
+	noted := os.Rename(wk.notePath(), kept+unsentSuffix)
 	if err := os.Rename(wk.dir, kept); err != nil {
 		wk.log.Error().Err(err).Msg("bundle could not be kept")
 		return
@@ -76,21 +82,29 @@ func (wk *work) keepUnsent(why error) {
 	}
 }
 
-func (w *Worker) noteUnsent(u unsent) error { return u.write(w.unsentDir()) }
+func (w *Worker) noteUnsent(u unsent) error { return u.write(w.unsentDir(), w.spares) }
 
 // write replaces the note in a directory, or leaves the one that is there.
-func (u unsent) write(dir string) error {
+func (u unsent) write(dir string, spares *placement.Spares) error {
 	body, err := json.MarshalIndent(u, "", "  ")
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(dir, u.name+unsentSuffix)
-	err = os.WriteFile(path+".new", append(body, '\n'), 0o600)
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if spares.Lay(path + newSuffix) {
+		flags = os.O_WRONLY
+	}
+	f, err := os.OpenFile(path+newSuffix, flags, 0o600)
 	if err == nil {
-		err = os.Rename(path+".new", path)
+		_, err = f.Write(append(body, '\n'))
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
+		err = os.Rename(path+newSuffix, path)
 	}
 	if err != nil {
-		_ = os.Remove(path + ".new")
+		_ = os.Remove(path + newSuffix)
 	}
 	return err
 }

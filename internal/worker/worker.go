@@ -4,7 +4,9 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/internal/health"
+	"github.com/tidemill/tidemill/internal/placement"
 	"github.com/tidemill/tidemill/internal/trial"
 )
 
@@ -21,14 +24,16 @@ type Worker struct {
 	shared   *shared
 	presence *presence
 
-	gate     *gate           // whether more work may be taken
-	quota    *quota          // how much
-	load     *load           // what there is
-	company  *company        // who has a sandbox
-	levels   []*level        // of what there has to be enough
-	full     *fullDisk       // whether programs had room to write
-	room     *room           // for bundles between teardown and the end of their upload
-	dog      health.Watchdog // of its goroutines
+	gate     *gate             // whether more work may be taken
+	quota    *quota            // how much
+	load     *load             // what there is
+	company  *company          // who has a sandbox
+	refusals *refusals         // of runs that it can't serve
+	levels   []*level          // of what there has to be enough
+	spares   *placement.Spares // files for bundles and their notes
+	full     *fullDisk         // whether programs had room to write
+	room     *room             // for bundles between teardown and the end of their upload
+	dog      health.Watchdog   // of its goroutines
 	draining atomic.Bool
 
 	uploads sync.WaitGroup // trials that left their slot
@@ -50,24 +55,35 @@ func New(c Config) (*Worker, error) {
 	w := &Worker{
 		Config: c, stopped: make(chan struct{}), live: map[string]*Attempt{}, spools: map[string]bool{}, presence: newPresence(),
 		gate: newGate(), quota: newQuota(c.MaxTrials), load: newLoad(), room: newRoom(c.Spool, c.SpoolBytes),
+		refusals: newRefusals(),
 	}
 	w.company, w.full, w.levels = newCompany(w.gate), newFullDisk(c.Dir, c.MinFreeDisk), newLevels(c)
 	// What a crash left in the spool was never committed; its attempts will be repeated.
 	if err := os.RemoveAll(w.spoolDir()); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
+	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	placement.Spread(w.Dir) // packs stay, bundles don't
 	for _, dir := range []string{w.spoolDir(), w.unsentDir()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("worker: %w", err)
 		}
 	}
-	w.hardCtx, w.hard = context.WithCancelCause(context.Background())
 	var err error
+	if w.spares, err = placement.NewSpares(filepath.Join(w.Dir, "spares"), maxSpares); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	w.hardCtx, w.hard = context.WithCancelCause(context.Background())
 	if w.shared, err = newShared(w); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	return w, nil
 }
+
+// maxSpares is some more than the files of 64 bundles.
+const maxSpares = 1024
 
 func (w *Worker) spoolDir() string { return filepath.Join(w.Dir, "spool") }
 
@@ -124,7 +140,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.gate.close()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return w.shared.close(closing)
+	return errors.Join(w.shared.close(closing), w.spares.Close())
 }
 
 // Hurry stops the worker and hands every running trial over at once, instead of letting

@@ -65,7 +65,7 @@ func (q *Queue) next(req queue.Request, now time.Time) (_ *lease, again time.Tim
 	var turn *run
 	for _, r := range b.runs {
 		r.advance(b, now)
-		if r.Pool != req.Pool || !r.Class.ServedBy(req.Offers...) {
+		if !req.Serves(r.Run) {
 			continue
 		}
 		ok, at := r.ready(now)

@@ -121,9 +121,7 @@ func (b *board) purged(run string) uint64 {
 }
 
 // serves reports whether a request can be served from the run at all.
-func (s *seat) serves(req queue.Request) bool {
-	return s.Pool == req.Pool && s.Class.ServedBy(req.Offers...)
-}
+func (s *seat) serves(req queue.Request) bool { return req.Serves(s.Run) }
 
 // classes returns the classes of the open runs that the request serves, and how
 // many runs these are.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tidemill/tidemill/queue"
 )
 
 // holding is the entry of the lease bucket that says who speaks for a trial.
@@ -145,6 +147,11 @@ func (b *book) unsettled() time.Duration {
 	b.mu.Unlock()
 	return max(0, b.q.cfg.LeaseSettle-b.q.clock.atLeast().Sub(born))
 }
+
+var _ queue.Settling = (*Queue)(nil)
+
+// Settles implements [queue.Settling].
+func (q *Queue) Settles() time.Duration { return q.book.unsettled() }
 
 // takeable returns after which time somebody else may take the entry over, 0 for
 // now. The server's time is asked for anew: this is what a lease's life hangs on.

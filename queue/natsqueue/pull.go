@@ -29,6 +29,7 @@ type delivery struct {
 	queue.Job
 	seq     uint64 // in TRIALS; never means another message
 	pending uint64 // more of the run behind it
+	again   bool   // it was delivered before, to whomever
 	reply   string // where acks go
 }
 
@@ -119,7 +120,7 @@ func (q *Queue) read(r openRun, m *nats.Msg) (*delivery, answer, error) {
 	if err != nil {
 		return nil, missing, fmt.Errorf("delivery of run %s: reply %q: %w", r.ID, m.Reply, err)
 	}
-	d := &delivery{seq: meta.Sequence.Stream, pending: meta.NumPending, reply: m.Reply}
+	d := &delivery{seq: meta.Sequence.Stream, pending: meta.NumPending, again: meta.NumDelivered > 1, reply: m.Reply}
 	id, err := idOf(m.Header.Get)
 	if err != nil {
 		return nil, missing, fmt.Errorf("message %d of stream %s, subject %s, is no job: %w", d.seq, trialsStream, m.Subject, err)

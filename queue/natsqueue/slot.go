@@ -208,6 +208,9 @@ func (s *slot) ask(ctx context.Context, r openRun) (l *lease, err error) {
 	more = d.pending > 0
 	// From here on a lease may be ours: ctx no longer counts.
 	l, err = s.q.claim(context.WithoutCancel(ctx), r, d, s.req)
+	if l != nil && l.waits(context.WithoutCancel(ctx)) {
+		l = nil
+	}
 	served = l != nil
 	if err == nil && l == nil {
 		more = true // there may be others behind the one that is somebody else's

@@ -78,6 +78,26 @@ func poolsAndClasses(s *suite) {
 	s.done(s.leaseTrial("plain", offers("x", "subprocess")))
 }
 
+// exceptedRuns: what is handed back because it can't be served here is left to others, and
+// the same value is given jobs of its other runs meanwhile.
+func exceptedRuns(s *suite) {
+	s.open("r")
+	s.open("other")
+	s.publish("r", job("a"))
+	not := func(r *queue.Request) { r.Except = []string{"r"} }
+	l := s.leaseTrial("a")
+	s.must(l.HandBack(s.soon()), "hand back")
+	s.nothing("its run is excepted", not)
+	s.publish("other", job("b"))
+	s.done(s.leaseTrial("b", not))
+	theirs := s.leaseFrom(s.Open(s.T))
+	if got := theirs.Job().Trial; got != "a" {
+		s.Fatalf("the other value leased %s, want a", got)
+	}
+	s.done(theirs)
+	s.wantStats("r", queue.Stats{})
+}
+
 func classAppears(s *suite) {
 	s.open("r")
 	collect := s.waiting(s.Queue, offers("subprocess", "gpu"))

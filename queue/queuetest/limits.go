@@ -51,19 +51,51 @@ func maxInFlightRaised(s *suite) {
 	s.open("r", capped(1))
 	s.publish("r", jobs("t", 6)...)
 	held := []queue.Lease{s.lease()}
+	going := []func() error{s.keep(held[0])}
 	near, far := s.waiting(s.Queue), s.waiting(s.Open(s.T))
 	s.nothing("one is in flight")
 	s.open("r", capped(3))
-	held = append(held, near(), far())
+	for _, collect := range []func() queue.Lease{near, far} {
+		held = append(held, collect())
+		going = append(going, s.keep(held[len(held)-1]))
+	}
 	s.nothing("three are in flight")
 	s.open("r") // no cap at all
-	held = append(held, s.lease(), s.lease())
+	for range 2 {
+		held = append(held, s.lease())
+		going = append(going, s.keep(held[len(held)-1]))
+	}
 	s.open("r", capped(1)) // revokes nothing
 	s.nothing("more are in flight than the lowered cap")
-	for _, l := range held {
+	for i, l := range held {
+		s.must(going[i](), "extend under a lowered cap")
 		s.must(l.Extend(s.soon()), "extend under a lowered cap")
 		s.done(l)
 	}
+	s.done(s.lease())
+	s.wantStats("r", queue.Stats{})
+}
+
+// maxInFlightLowered: what runs goes on, and what comes back waits until there is room.
+func maxInFlightLowered(s *suite) {
+	s.open("r", capped(4))
+	s.publish("r", jobs("t", 5)...)
+	held := []queue.Lease{s.lease(), s.lease(), s.lease(), s.lease()}
+	going := []func() error{s.keep(held[2]), s.keep(held[3])}
+	s.open("r", capped(2))
+	for _, l := range held[:2] {
+		s.must(l.HandBack(s.soon()), "hand back")
+	}
+	s.nothing("two that go on are as many as may")
+	s.wantStats("r", queue.Stats{Pending: 3, InFlight: 2})
+	for i, l := range held[2:] {
+		s.must(going[i](), "extend under a lowered cap")
+		s.done(l)
+	}
+	one, two := s.lease(), s.lease()
+	s.nothing("two are in flight")
+	s.done(one)
+	s.done(two)
 	s.done(s.lease())
 	s.wantStats("r", queue.Stats{})
 }

@@ -28,6 +28,7 @@ func Run(t *testing.T, fresh func(t *testing.T) *Harness) {
 	topic("lease/waits for a job", leaseWaits)
 	topic("lease/honours its context", leaseHonoursContext)
 	topic("lease/serves only its pool and classes", poolsAndClasses)
+	topic("lease/serves all runs but those that are excepted", exceptedRuns)
 	topic("lease/serves a class that appears later", classAppears)
 	topic("lease/extend keeps it", extendKeeps)
 	topic("lease/abandoned job comes back with a larger fence", abandonComesBack)
@@ -64,6 +65,7 @@ func Run(t *testing.T, fresh func(t *testing.T) *Harness) {
 	topic("limit/max in flight", maxInFlight)
 	topic("limit/max in flight over two values", maxInFlightShared)
 	topic("limit/max in flight raised", maxInFlightRaised)
+	topic("limit/max in flight lowered", maxInFlightLowered)
 	topic("limit/max starts per second", maxStarts)
 
 	topic("turns/small run behind a large one", smallBehindLarge)

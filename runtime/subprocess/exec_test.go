@@ -79,7 +79,7 @@ printf '#!/bin/sh\necho "found $0 $1"\n' >bin/prog; chmod +x bin/prog; cp bin/pr
 		}
 	}
 	for _, c := range []struct{ what, path, argv0, want string }{
-		{"nowhere", "/nowhere", "prog", "not found in PATH"},
+		{"nowhere", "/nowhere", "prog", "can't start \"prog\": it is not on the PATH of the sandbox: no such file or directory"},
 		{"only without x", work + "/other", "prog", "permission denied"},
 		{"a directory", "", work + "/dir", "permission denied"},
 		{"a missing interpreter", "", work + "/script", "no such file"},

@@ -130,6 +130,6 @@ func serve(ctx context.Context, be *posix.Posix, me Server) error {
 		RootUserAccess: me.AccessKey, RootUserSecret: me.SecretKey, Region: me.Region, Ports: []string{addr},
 		MaxConnections: 10_000, MaxRequests: 10_000, MultipartMaxParts: 10_000, Quiet: true, KeepAlive: true,
 		VirtualDomain: me.Domain,
-		S3Options: []s3api.Option{s3api.WithOnListen(func() { _ = json.NewEncoder(answer).Encode(me) })},
+		S3Options:     []s3api.Option{s3api.WithOnListen(func() { _ = json.NewEncoder(answer).Encode(me) })},
 	})
 }

@@ -8,11 +8,9 @@ import (
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
-	"github.com/tidemill/tidemill/cmd/internal/trials"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/aggregator"
 	"github.com/tidemill/tidemill/internal/report"
-	"github.com/tidemill/tidemill/manifest"
 )
 
 type options struct {
@@ -26,7 +24,7 @@ type options struct {
 func Command(use string, log *app.LogFlags) *cobra.Command {
 	o := options{log: log}
 	cmd := &cobra.Command{
-		Use:   use + " RUN...",
+		Use:   use + " [RUN...]",
 		Short: "Build aggregate.json of runs from their bundles",
 		Long: `Aggregate reads the plan and the commits of each run from the store and writes
 aggregate.json, per_task_metrics.json, metadata_slices.json and failure_attribution.json
@@ -34,11 +32,11 @@ beside them. It can be repeated at any time, also while the run goes on: complet
 whether every planned trial is in it.
 
 It may be asked for one run, or for several; the group of a matrix stands for all its runs,
-which are compared at the end.
+which are compared at the end. A store that has one run needs no name.
 ` + app.ExitHelp("every trial of every run scored", "trials without a score, or without a commit so far", ""),
 		Example: "  tidemill " + use + ` humaneval-oracle-20261129-120000
   tidemill ` + use + ` --store /mnt/evals --json nightly-7`,
-		Args: app.Files("run"),
+		Args: app.Args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, runs []string) error { return o.execute(cmd, runs) },
 	}
 	f := cmd.Flags()
@@ -61,13 +59,9 @@ func (o options) execute(cmd *cobra.Command, runs []string) (err error) {
 	defer app.Closing(&err, store.Close)
 	code := app.ExitOK
 	p := Printer{W: cmd.OutOrStdout(), StoreURL: store.URL(), JSON: o.json, MaxTasks: o.maxTasks}
-	var recs []manifest.RunRecord
-	for _, word := range runs {
-		named, err := trials.Resolve(ctx, store, word)
-		if err != nil {
-			return err
-		}
-		recs = append(recs, named...)
+	recs, err := which(ctx, store, runs)
+	if err != nil {
+		return err
 	}
 	for _, rec := range recs {
 		agg, err := aggregator.Run(ctx, aggregator.Config{Store: store, RunID: rec.RunID, Log: log, GeneratedBy: version.String()})

@@ -33,7 +33,7 @@ func (f VarFlags) LoadRuns(paths ...string) ([]RunFile, manifest.LoadOptions, er
 
 // Options returns how run files are to be read.
 func (f VarFlags) Options() (manifest.LoadOptions, error) {
-	o := manifest.LoadOptions{Vars: map[string]string{}, LookupEnv: os.LookupEnv}
+	o := manifest.LoadOptions{Vars: map[string]string{}, LookupEnv: os.LookupEnv, Runtimes: RuntimeTypes}
 	for _, v := range f.vars {
 		name, val, ok := strings.Cut(v, "=")
 		if !ok || name == "" {

@@ -7,33 +7,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/control"
-	"github.com/tidemill/tidemill/internal/producer"
 )
 
 // Command returns the cancel command.
 func Command() *cobra.Command {
-	var flags control.Flags
-	var why string
-	cmd := &cobra.Command{
-		Use:   "cancel RUN",
-		Short: "End a run: what runs is stopped, the rest never begins",
+	return control.Verb{
+		Name: "cancel", Kind: bundle.ControlCancel,
+		Short: "End runs: what runs is stopped, the rest never begins",
 		Long: `Cancel ends a run. Trials that run are stopped within seconds; what they did so far is
 kept, and doesn't count. Nothing of the run is enqueued again. Results that are there stay,
 and aggregate.json says in ended who ended it, and when.
 
 tidemill resume takes a cancelled run up again.
-
-` + control.Where + app.ExitHelp("the run is cancelled", "", ""),
+`,
+		Done: "each run is cancelled",
 		Example: `  tidemill cancel nightly-7
   tidemill cancel --queue nats://127.0.0.1:4222 --store /mnt/evals nightly-7 --why 'wrong model'`,
-		Args: app.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.Give(cmd, args[0], producer.Order{Kind: bundle.ControlCancel, Detail: why}, nil)
-		},
-	}
-	flags.Register(cmd)
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says why, for those who look at the run later")
-	return cmd
+	}.Command()
 }

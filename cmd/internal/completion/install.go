@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tidemill/tidemill/cmd/internal/debugcmd"
+	"github.com/tidemill/tidemill/cmd/internal/prioritycmd"
 	"github.com/tidemill/tidemill/cmd/internal/runtimes"
 )
 
@@ -21,11 +22,12 @@ var arguments = map[string]cobra.CompletionFunc{
 	"ls":        first(runs),
 	"aggregate": runs,
 	"regrade":   first(runs),
-	"pause":     first(runs),
-	"resume":    first(runs),
-	"cancel":    first(runs),
+	"pause":     runs,
+	"resume":    runs,
+	"cancel":    runs,
 	"retry":     first(runs),
-	"limits":    first(runs),
+	"limits":    runs,
+	"priority":  priorityArgs,
 	"show":      first(runsAndTrials),
 	"logs":      first(trialNames),
 	"exec":      execArgs,
@@ -69,6 +71,15 @@ func Install(root *cobra.Command) {
 		cmd.LocalNonPersistentFlags().VisitAll(install)
 		cmd.PersistentFlags().VisitAll(install)
 	}
+}
+
+// priorityArgs are a run or more, and behind them a priority.
+func priorityArgs(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	list, how := runs(cmd, args, typed)
+	if len(args) == 0 {
+		return list, how
+	}
+	return append(slices.Clone(prioritycmd.Priorities), list...), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 func words(list ...string) cobra.CompletionFunc {

@@ -3,12 +3,11 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -46,25 +45,28 @@ either it is only written, and whoever works on the run obeys it: a fleet within
 tidemill run when it is given the run next.
 
 RUN may be the group of a matrix; then it is for each of its runs. Giving the same order
-again changes nothing and says so.
+again changes nothing and says so. Of several runs those that refuse are told at the end,
+and the others are as they were asked to be.
 `
 
-// Give gives an order for a run, or each run of a group, and tells what came of it. before
-// may complete the order by what is in the store; it may be nil.
-func (f *Flags) Give(cmd *cobra.Command, word string, o producer.Order, before func(context.Context, bundle.Store, manifest.RunRecord, *producer.Order) error) (err error) {
+// Give gives an order for runs, or each run of a group, and tells what came of it. before
+// may complete the order by what is in the store; it may be nil. One that is refused for a
+// run is given to the others all the same.
+func (f *Flags) Give(cmd *cobra.Command, words []string, o producer.Order, before func(context.Context, bundle.Store, manifest.RunRecord, *producer.Order) error) (err error) {
 	ctx := cmd.Context()
 	store, err := stores.OpenForReports(ctx, f.store.Where())
 	if err != nil {
 		return err
 	}
 	defer app.Closing(&err, store.Close)
-	recs, err := resolve(ctx, store, word)
+	recs, err := resolveAll(ctx, store, words)
 	if err != nil {
 		return err
 	}
-	o.By = cmp.Or(os.Getenv("USER"), "unknown")
+	o.By = app.Whoami()
 	h := &hand{flags: f, store: store}
 	defer app.Closing(&err, h.close)
+	var refused []error
 	for _, rec := range recs {
 		order := o
 		order.Run = rec.RunID
@@ -74,14 +76,41 @@ func (f *Flags) Give(cmd *cobra.Command, word string, o producer.Order, before f
 			}
 		}
 		a, err := h.give(ctx, rec, order)
-		if err != nil {
-			return Explain(err)
+		switch {
+		case isRefused(err):
+			refused = append(refused, Explain(err))
+			continue
+		case err != nil:
+			return errors.Join(err, errors.Join(refused...))
 		}
 		if err := f.print(cmd.OutOrStdout(), order, a); err != nil {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(refused...)
+}
+
+// isRefused reports whether a run is not one for such an order, which says nothing of others.
+func isRefused(err error) bool {
+	_, refused := errors.AsType[*producer.RefusedError](err)
+	_, nothing := errors.AsType[*producer.NothingSelectedError](err)
+	return refused || nothing
+}
+
+// resolveAll finds all runs before any is given an order, each once.
+func resolveAll(ctx context.Context, store bundle.Store, words []string) (all []manifest.RunRecord, err error) {
+	for _, word := range words {
+		recs, err := resolve(ctx, store, word)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range recs {
+			if !slices.ContainsFunc(all, func(r manifest.RunRecord) bool { return r.RunID == rec.RunID }) {
+				all = append(all, rec)
+			}
+		}
+	}
+	return all, nil
 }
 
 // Explain makes bad input of what was refused, with what to do instead.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/tidemill/tidemill/cmd/internal/fleet"
 	"github.com/tidemill/tidemill/queue"
 )
 
@@ -41,11 +42,7 @@ func look(ctx context.Context, q source) (report, error) {
 	list := make([]demand, len(demands))
 	for i, d := range demands {
 		list[i].Demand = d
-		for _, w := range workers {
-			if w.Pool == d.Pool && !w.Draining && d.Class.ServedBy(w.Offers...) {
-				list[i].WorkerSlots += w.Slots
-			}
-		}
+		list[i].WorkerSlots = fleet.Slots(workers, d.Pool, d.Class)
 	}
 	return sum(list), nil
 }

@@ -22,19 +22,22 @@ func Command() *cobra.Command {
 	var starts, budget float64
 	var deadline time.Duration
 	cmd := &cobra.Command{
-		Use:   "limits RUN",
+		Use:   "limits RUN...",
 		Short: "Change the limits of a run while it goes on",
 		Long: `Limits sets limits of a run in place of those in its run file; those that aren't given stay
 as they are, and 0 is none.
 
+Where more trials run than a lowered --max-in-flight allows, they go on to their end, and
+none begins until fewer run.
+
 Another budget lets a run go on that is paused for its budget, and another deadline one
 that was stopped for its deadline.
 
-` + control.Where + app.ExitHelp("the run has these limits", "", ""),
+` + control.Where + app.ExitHelp("each run has these limits", "", ""),
 		Example: `  tidemill limits nightly-7 --max-budget-usd 80
   tidemill limits nightly-7 --max-in-flight 16 --max-starts-per-second 0.5
   tidemill limits nightly-7 --deadline 12h`,
-		Args: app.Args(cobra.ExactArgs(1)),
+		Args: app.Files("run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed
 			var l bundle.LimitChanges
@@ -54,7 +57,7 @@ that was stopped for its deadline.
 			if err := l.Validate(); err != nil {
 				return app.Usage(fmt.Errorf("limits: %w", err))
 			}
-			return flags.Give(cmd, args[0], producer.Order{Kind: bundle.ControlLimits, Limits: l}, nil)
+			return flags.Give(cmd, args, producer.Order{Kind: bundle.ControlLimits, Limits: l}, nil)
 		},
 	}
 	flags.Register(cmd)

@@ -124,6 +124,9 @@ func (o options) execute(cmd *cobra.Command, word string) (err error) {
 
 // stored shows the logs of an attempt that has ended.
 func (o options) stored(ctx context.Context, cmd *cobra.Command, store bundle.Store, t trials.Trial) error {
+	if err := trials.CheckAttempt(ctx, store, t, o.attempt); err != nil {
+		return err
+	}
 	number := cmp.Or(o.attempt, t.Counted())
 	if number == 0 {
 		return app.Usage(app.Hint(fmt.Errorf("trial %s has not begun", t.Name()), "tidemill status %s says what runs", t.Run))

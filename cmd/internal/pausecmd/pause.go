@@ -7,33 +7,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/control"
-	"github.com/tidemill/tidemill/internal/producer"
 )
 
 // Command returns the pause command.
 func Command() *cobra.Command {
-	var flags control.Flags
-	var why string
-	cmd := &cobra.Command{
-		Use:   "pause RUN",
+	return control.Verb{
+		Name: "pause", Kind: bundle.ControlPause,
 		Short: "Let no trial of a run begin until it is resumed",
 		Long: `Pause holds a run: no trial of it begins. Those that run go on to their end, and what they
 make counts.
 
 A run that is paused in a data directory isn't gone on with: tidemill run ends with exit
 code 4 and says so, until the run is resumed.
-
-` + control.Where + app.ExitHelp("the run is paused", "", ""),
+`,
+		Done: "each run is paused",
 		Example: `  tidemill pause nightly-7
   tidemill pause --queue nats://127.0.0.1:4222 --store /mnt/evals nightly-7 --why 'the model is down'`,
-		Args: app.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.Give(cmd, args[0], producer.Order{Kind: bundle.ControlPause, Detail: why}, nil)
-		},
-	}
-	flags.Register(cmd)
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says why, for those who look at the run later")
-	return cmd
+	}.Command()
 }

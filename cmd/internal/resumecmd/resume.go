@@ -7,17 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/control"
-	"github.com/tidemill/tidemill/internal/producer"
 )
 
 // Command returns the resume command.
 func Command() *cobra.Command {
-	var flags control.Flags
-	var why string
-	cmd := &cobra.Command{
-		Use:   "resume RUN",
+	return control.Verb{
+		Name: "resume", Kind: bundle.ControlResume,
 		Short: "Go on with a run, and put into the queue what is missing",
 		Long: `Resume ends a pause, takes a run up again that was cancelled, and puts into the queue of a
 fleet what is in the plan, has no result and isn't there: after the queue was wiped,
@@ -25,16 +21,9 @@ nothing else is needed. Trials that wait or run stay as they are, so it may be g
 time.
 
 What a limit holds is let go by another limit: tidemill limits.
-
-` + control.Where + app.ExitHelp("the run goes on", "", ""),
+`,
+		Done: "each run goes on",
 		Example: `  tidemill resume nightly-7
   tidemill resume --queue nats://127.0.0.1:4222 --store /mnt/evals nightly-7`,
-		Args: app.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.Give(cmd, args[0], producer.Order{Kind: bundle.ControlResume, Detail: why}, nil)
-		},
-	}
-	flags.Register(cmd)
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says why, for those who look at the run later")
-	return cmd
+	}.Command()
 }

@@ -42,7 +42,7 @@ of infra, provider and grader are not the agent's.
 			if unscored {
 				sel.Which = producer.Unscored
 			}
-			return flags.Give(cmd, args[0], producer.Order{Kind: bundle.ControlRetry, Select: sel}, byName)
+			return flags.Give(cmd, args, producer.Order{Kind: bundle.ControlRetry, Select: sel}, byName)
 		},
 	}
 	flags.Register(cmd)

@@ -24,11 +24,15 @@ func (s *session) draft(ctx context.Context, files []app.RunFile, load manifest.
 			if err := runtimes.AdmitHere(ctx, s.runtimes, run, s.identity.StoreUUID); err != nil {
 				return err
 			}
-			d, err := producer.NewDraft(ctx, run, load, s.dir.Temp(), runtimes.TaskCheck(s.runtimes, run))
+			programs := runtimes.NewPrograms(run)
+			d, err := producer.NewDraft(ctx, run, load, s.dir.Temp(), runtimes.TaskCheck(s.runtimes, run), programs.Task)
 			if err != nil {
 				return app.InputError(ctx, err)
 			}
 			s.onClose(d.Close)
+			for _, missing := range programs.Missing() {
+				s.log.Warn().Str("file", run.File).Msg(missing + " of this machine")
+			}
 			drafts = append(drafts, d)
 		}
 		s.drafts = append(s.drafts, drafts)

@@ -3,11 +3,9 @@
 package runcmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -179,7 +177,7 @@ func (s *session) putBack(ctx context.Context, rec manifest.RunRecord, packs []*
 		return s.refused(&producer.PausedError{RunID: rec.RunID, Control: *now.Paused})
 	}
 	re, err := p.Regrade(ctx, rec, producer.Regrade{
-		Select: selected, By: cmp.Or(os.Getenv("USER"), "unknown"), Packs: packs, TempDir: s.dir.Temp(),
+		Select: selected, By: app.Whoami(), Packs: packs, TempDir: s.dir.Temp(),
 		OnDecided: func(re producer.Reopened) { s.tracker.Plan(rec.RunID, re.Trials, 0) },
 	})
 	if refused, ok := errors.AsType[*producer.RefusedError](err); ok {

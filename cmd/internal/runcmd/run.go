@@ -44,7 +44,8 @@ func Command(log *app.LogFlags) *cobra.Command {
 Nothing else needs to be installed or started. Results, the queue and sandboxes live in
 one data directory, which one process owns at a time. After an interruption or a crash,
 give the same command again: the newest unfinished run with the same plan goes on, and
-trials that are done stay done.
+trials that are done stay done. Where run file or packs were changed a new run begins, and
+the one that stays unfinished is named, with how to go on with it or to cancel it.
 
 A table of tasks and the overall line go to stdout; progress goes to stderr, as a bar on
 a terminal and as a JSON line for each finished trial elsewhere.

@@ -20,9 +20,17 @@ import (
 func (s *session) submitAll(ctx context.Context) error {
 	namer := naming.Namer{RunID: s.runID, Store: s.store, Continue: true, Now: time.Now()}
 	for _, drafts := range s.drafts {
-		err := namer.Submit(ctx, drafts, func(d *producer.Draft, o producer.Options) error { return s.submitOne(ctx, d, o) })
+		before := len(s.runs)
+		fresh := false
+		err := namer.Submit(ctx, drafts, func(d *producer.Draft, o producer.Options) error {
+			fresh = o.New
+			return s.submitOne(ctx, d, o)
+		})
 		if err != nil {
 			return err
+		}
+		if fresh {
+			s.tellEarlier(ctx, &namer, s.runs[before])
 		}
 	}
 	return nil

@@ -5,13 +5,11 @@ package showcmd
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/live"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
@@ -82,9 +80,8 @@ func (o options) gather(ctx context.Context, store bundle.Store, t trials.Trial)
 		d.Attempts = append(d.Attempts, d.attempt(a))
 	}
 	number := cmp.Or(o.attempt, t.Counted())
-	if o.attempt != 0 && !slices.ContainsFunc(d.Attempts, func(a attempt) bool { return a.Attempt == o.attempt }) {
-		return nil, app.Usage(app.Hint(fmt.Errorf("--attempt %d: the trial has %s", o.attempt, app.Count(len(all), "attempt")),
-			"tidemill show %s without --attempt lists them", trials.ShortID(d.TrialID)))
+	if err := trials.CheckAttempt(ctx, store, t, o.attempt); err != nil {
+		return nil, err
 	}
 	if number == 0 {
 		d.Files.List = []file{}

@@ -60,13 +60,22 @@ type activity struct {
 	Queue *queue.Stats `json:"queue,omitempty"`
 }
 
+// inFlight is how many of the run's trials hold a place of its max_in_flight.
+func (a *activity) inFlight() int {
+	if a == nil {
+		return 0
+	}
+	return len(a.Running) + len(a.Uploading)
+}
+
 // attach adds what those say who work on this run.
-func (d *Description) attach(ctx context.Context, n news, pool string) error {
+func (d *Description) attach(ctx context.Context, n news) error {
 	if d.Done >= d.Trials {
 		return nil
 	}
+	d.look(n)
 	if n.works(d.RunID) && d.State == producer.StateOpen {
-		d.State = "running"
+		d.State = stateRunning
 	}
 	if d.PerMinute > 0 && d.State != producer.StatePaused && d.Ended == nil {
 		d.ETA = math.Round(60 * float64(d.Trials-d.Done) / d.PerMinute)
@@ -79,7 +88,7 @@ func (d *Description) attach(ctx context.Context, n news, pool string) error {
 		return nil
 	}
 	var err error
-	d.Live, err = n.fleet.describe(ctx, d.RunID, pool)
+	d.Live, err = n.fleet.describe(ctx, d.RunID, d.asks.Pool)
 	return err
 }
 
@@ -118,6 +127,9 @@ func (d *Description) Write(w io.Writer) error {
 			row("", "%s", logview.Visible([]byte(c.words)))
 		}
 	}
+	for _, why := range d.HeldUp {
+		row("", "%s", logview.Visible([]byte(why)))
+	}
 	if d.Group != "" {
 		row("group", "%s", d.Group)
 	}
@@ -132,10 +144,17 @@ func (d *Description) Write(w io.Writer) error {
 	if text := d.Limits.words(); text != "" {
 		row("limits", "%s", text)
 	}
+	if most, n := d.Limits.MaxInFlight, d.Live.inFlight(); most > 0 && n > most {
+		row("", "%d run, as before the limit was lowered: they go on to their end, and none begins until fewer run", n)
+	}
 	row("done", "%d of %s (%s)", d.Done, app.Count(d.Trials, "trial"), app.Count(d.Tasks, "task"))
 	row("passed", "%d", d.Passed)
 	row("failed", "%d", d.Failed)
-	row("rate", "%s", report.Percent(d.SuccessRate))
+	rate := report.Percent(d.SuccessRate)
+	if d.Reopened > 0 && d.SuccessRate != nil {
+		rate += ", with the earlier outcomes of what was put back"
+	}
+	row("rate", "%s", rate)
 	row("unscored", "%d", d.Unscored)
 	for _, reason := range slices.Sorted(maps.Keys(d.ByReason)) {
 		row("", "%s %d", reason, d.ByReason[reason])
@@ -147,7 +166,7 @@ func (d *Description) Write(w io.Writer) error {
 	if d.Live != nil {
 		row("running", "%d of %d slots", len(d.Live.Running), d.Live.Slots)
 		for _, r := range d.Live.Running {
-			row("", "%s #%d attempt %d: %s for %s", logview.Visible([]byte(r.TaskID)), r.TrialIndex, r.Attempt, r.Phase, time.Since(r.Since).Round(time.Second))
+			row("", "%s #%d attempt %d: %s, began %s ago", logview.Visible([]byte(r.TaskID)), r.TrialIndex, r.Attempt, r.Phase, app.Took(time.Since(r.Since)))
 		}
 		if n := len(d.Live.Uploading); n > 0 {
 			row("uploading", "%s", app.Count(n, "bundle"))
@@ -159,9 +178,14 @@ func (d *Description) Write(w io.Writer) error {
 		eta = d.Live.ETA // which knows when it began
 	}
 	if eta > 0 {
-		row("eta", "%s", time.Duration(eta*float64(time.Second)).Round(time.Second))
+		row("eta", "%s", took(eta))
 	}
 	return tw.Flush()
+}
+
+// took is a number of seconds for people.
+func took[S ~float64](seconds S) string {
+	return app.Took(time.Duration(float64(seconds) * float64(time.Second)))
 }
 
 // writeSpent shows what the run has cost so far, as far as there is something.
@@ -170,7 +194,7 @@ func (d *Description) writeSpent(row func(key, format string, args ...any)) {
 		row("cost", "%.2f USD", d.CostUSD)
 	}
 	if d.Wasted.Attempts > 0 {
-		row("wasted", "%s that didn't count, %ss", app.Count(d.Wasted.Attempts, "attempt"), d.Wasted.Seconds)
+		row("wasted", "%s that didn't count, %s", app.Count(d.Wasted.Attempts, "attempt"), took(d.Wasted.Seconds))
 		for _, reason := range slices.Sorted(maps.Keys(d.Wasted.ByReason)) {
 			row("", "%s %d", reason, d.Wasted.ByReason[reason])
 		}
@@ -184,7 +208,7 @@ func (d *Description) writeSpent(row func(key, format string, args ...any)) {
 			key = "lost"
 		}
 		l := d.Wasted.Lost[worker]
-		row(key, "%s of %s, which died or lost its lease; %ss until they began anew", app.Count(l.Attempts, "attempt"), logview.Visible([]byte(worker)), l.Seconds)
+		row(key, "%s of %s, which died or lost its lease; %s until they began anew", app.Count(l.Attempts, "attempt"), logview.Visible([]byte(worker)), took(l.Seconds))
 	}
 	if d.Done < d.Trials && d.PerMinute > 0 {
 		row("speed", "%.1f a minute", d.PerMinute)
@@ -207,6 +231,9 @@ func (a *activity) writeFleet(row func(key, format string, args ...any)) {
 		row(key, "%s", text)
 		for _, h := range m.Holds {
 			row("", "  takes no work: %s", logview.Visible([]byte(h)))
+		}
+		if m.Refuses != "" {
+			row("", "  takes none of this run: it %s", logview.Visible([]byte(m.Refuses)))
 		}
 	}
 }

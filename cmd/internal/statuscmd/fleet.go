@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/cmd/internal/fleet"
 	"github.com/tidemill/tidemill/cmd/internal/live"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/queues"
+	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/queue"
 	"github.com/tidemill/tidemill/queue/natsqueue"
@@ -58,11 +60,11 @@ func (s *sources) close() error {
 // news is what the sources say at one time. Both may be nil.
 type news struct {
 	owner *progress.Snapshot
-	fleet *fleet
+	fleet *crew
 }
 
-// fleet is what the queue says.
-type fleet struct {
+// crew is what the queue says.
+type crew struct {
 	workers []queue.Presence
 	stats   func(ctx context.Context, run string) (*queue.Stats, error)
 }
@@ -75,7 +77,7 @@ func (s *sources) ask(ctx context.Context) (n news, err error) {
 	if err != nil {
 		return n, err
 	}
-	n.fleet = &fleet{workers: workers, stats: func(ctx context.Context, run string) (*queue.Stats, error) {
+	n.fleet = &crew{workers: workers, stats: func(ctx context.Context, run string) (*queue.Stats, error) {
 		st, err := s.queue.Stats(ctx, run)
 		if errors.Is(err, queue.ErrUnknownRun) {
 			return nil, nil
@@ -99,6 +101,14 @@ func (n news) works(run string) bool {
 	})
 }
 
+// look says why no worker takes what waits of an open run, where the queue was asked.
+func (s *summary) look(n news) {
+	if n.fleet == nil || s.asks.ID == "" || s.State != producer.StateOpen && s.State != stateRunning {
+		return
+	}
+	s.HeldUp = fleet.HeldUp(n.fleet.workers, s.asks)
+}
+
 // member is a worker that serves the run's pool.
 type member struct {
 	Worker   string    `json:"worker"`
@@ -111,17 +121,19 @@ type member struct {
 	Draining bool      `json:"draining,omitempty"`
 	// Holds are why it takes no work though it has a free slot.
 	Holds []string `json:"holds,omitempty"`
+	// Refuses is why it takes none of this run's trials.
+	Refuses string `json:"refuses,omitempty"`
 	// Running is how many trials of this run it works on.
 	Running int `json:"running"`
 }
 
 // describe is what a fleet does for a run: workers of its pool, and what they run of it.
-func (f *fleet) describe(ctx context.Context, run, pool string) (*activity, error) {
+func (f *crew) describe(ctx context.Context, run, pool string) (*activity, error) {
 	a := &activity{Running: []progress.Running{}, Uploading: []progress.Running{}}
 	for _, w := range f.workers {
 		m := member{
 			Worker: w.Worker, Pool: w.Pool, Offers: w.Offers, Slots: w.Slots, Busy: w.Busy,
-			Version: w.Version, Since: w.Since, Draining: w.Draining, Holds: w.Holds,
+			Version: w.Version, Since: w.Since, Draining: w.Draining, Holds: w.Holds, Refuses: w.Refuses[run],
 		}
 		for _, r := range w.Running {
 			if r.Run != run {

@@ -19,6 +19,7 @@ import (
 	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/internal/report"
 	"github.com/tidemill/tidemill/manifest"
+	"github.com/tidemill/tidemill/queue"
 )
 
 // summary is a run in the list.
@@ -38,7 +39,15 @@ type summary struct {
 	SuccessRate *float64 `json:"success_rate"`
 	// State is complete, cancelled, stopped, paused, open, or running where somebody works on it.
 	State string `json:"state"`
+	// HeldUp are sentences that say why no worker takes what waits; absent where one does,
+	// and where no queue was asked.
+	HeldUp []string `json:"held_up,omitempty"`
+
+	asks queue.Run // what it asks of workers; without an id where this version can't tell
 }
+
+// stateRunning is an open run's that somebody works on.
+const stateRunning = "running"
 
 func list(ctx context.Context, store bundle.Store) ([]summary, error) {
 	runs := []summary{}
@@ -85,8 +94,12 @@ func count(ctx context.Context, store bundle.Store, rec manifest.RunRecord) (sum
 }
 
 func summarize(rec manifest.RunRecord) summary {
+	asks, err := dispatch.QueueRun(rec)
+	if err != nil {
+		asks = queue.Run{Pool: rec.Run.Pool} // of a newer version; there is more to tell
+	}
 	return summary{
-		RunID: rec.RunID, Group: rec.Group, Matrix: rec.Run.Values(), Agent: rec.Run.Agent.Name, Runtime: rec.Run.Runtime.Type,
+		asks: asks, RunID: rec.RunID, Group: rec.Group, Matrix: rec.Run.Values(), Agent: rec.Run.Agent.Name, Runtime: rec.Run.Runtime.Type,
 		CreatedAt: rec.CreatedAt, Tasks: rec.Plan.Tasks, Trials: rec.Plan.Trials,
 	}
 }
@@ -125,5 +138,13 @@ func writeList(w io.Writer, runs []summary) error {
 		}
 		fmt.Fprintln(tw)
 	}
-	return tw.Flush()
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		for _, why := range r.HeldUp {
+			fmt.Fprintf(w, "%s waits: %s\n", r.RunID, logview.Visible([]byte(why)))
+		}
+	}
+	return nil
 }

@@ -141,14 +141,15 @@ func describe(ctx context.Context, store bundle.Store, from *sources, runID stri
 	if err != nil {
 		return nil, err
 	}
-	return d, d.attach(ctx, n, rec.Run.Pool)
+	return d, d.attach(ctx, n)
 }
 
 // mark says which runs somebody is working on.
 func mark(runs []summary, n news) {
 	for i := range runs {
 		if runs[i].State == producer.StateOpen && n.works(runs[i].RunID) {
-			runs[i].State = "running"
+			runs[i].State = stateRunning
 		}
+		runs[i].look(n)
 	}
 }

@@ -83,7 +83,7 @@ func lookAgain(ctx context.Context, from *sources, c *counter) (*Description, er
 	if err != nil {
 		return nil, err
 	}
-	return d, d.attach(ctx, n, c.rec.Run.Pool)
+	return d, d.attach(ctx, n)
 }
 
 // showLines writes a JSON line when something changed.

@@ -17,6 +17,7 @@ import (
 	"github.com/tidemill/tidemill/bundle/dirstore"
 	"github.com/tidemill/tidemill/bundle/s3store"
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/local"
 	"github.com/tidemill/tidemill/cmd/internal/version"
 )
 
@@ -109,13 +110,14 @@ func OpenForReports(ctx context.Context, where string) (bundle.Store, error) {
 }
 
 func openExisting(ctx context.Context, where string, m mode) (bundle.Store, error) {
-	hint := elsewhere
-	if isBucket(where) {
-		hint = elsewhereBucket
-	}
+	hint := elsewhere(where)
 	if path, ok := Directory(where); ok {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(path)
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil, app.Usage(app.Hint(fmt.Errorf("store %s: there is no such directory", where), "%s", hint))
+		}
+		if err == nil && len(entries) == 0 {
+			return nil, app.Usage(app.Hint(fmt.Errorf("store %s is an empty directory: nothing was run or submitted into it yet", where), "%s", hint))
 		}
 	}
 	s, err := open(ctx, where, m)
@@ -136,9 +138,18 @@ func openExisting(ctx context.Context, where string, m mode) (bundle.Store, erro
 	return s, nil
 }
 
-const elsewhere = "name the directory that tidemill run --data had; without --data it is results in the working directory"
-
-const elsewhereBucket = "name bucket and prefix as tidemill submit and tidemill worker had them"
+// elsewhere says where else a store may be that isn't where it was looked for.
+func elsewhere(where string) string {
+	if isBucket(where) {
+		return "name bucket and prefix as tidemill submit and tidemill worker had them"
+	}
+	hint := "name the directory that tidemill run --data had; without --data it is " + local.DefaultDir + " in the working directory"
+	variable := app.EnvName("store")
+	if value, set := os.LookupEnv(variable); set && value == "" && where == local.DefaultDir {
+		hint = variable + " is set and empty, which counts as not set; " + hint
+	}
+	return hint
+}
 
 // Directory returns the path of a store that is a directory.
 func Directory(where string) (string, bool) {

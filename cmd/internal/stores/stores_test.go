@@ -92,6 +92,11 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 	}
 	empty := t.TempDir()
 	_, err = OpenExisting(t.Context(), empty)
+	usage(t, err, "is an empty directory: nothing was run or submitted into it yet")
+	if err := os.WriteFile(filepath.Join(empty, "notes"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenExisting(t.Context(), empty)
 	usage(t, err, "is not a tidemill store: it has no store.json")
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/version"
 	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/manifest"
+	"github.com/tidemill/tidemill/queue"
 )
 
 type options struct {
@@ -45,7 +46,8 @@ and ends. Workers that serve the pool do the rest.
 
 Submitting is idempotent: with a run id that exists and the same plan, only trials
 without a commit are enqueued; with another plan it is refused, and what differs is named.
-The id of each run goes to stdout.
+The id of each run goes to stdout, and why no worker takes its trials, where none does, to
+stderr: they wait in the queue then.
 ` + app.ExitHelp("every run is in the queue", "", "interrupted; with --run-id the same command goes on"),
 		Example: "  tidemill " + use + ` --queue nats://127.0.0.1:4222 --store /mnt/evals nightly.yaml
   tidemill ` + use + ` --run-id nightly-7 nightly.yaml`,
@@ -90,7 +92,11 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 		return err
 	}
 	defer app.Closing(&err, closeAll)
-	return o.submit(ctx, p, drafts, cmd.OutOrStdout())
+	subs, err := o.submit(ctx, p, drafts, cmd.OutOrStdout())
+	if roster, ok := p.Queue.(queue.Roster); ok && ctx.Err() == nil {
+		warn(ctx, cmd.ErrOrStderr(), roster, subs)
+	}
+	return err
 }
 
 // draftAll reads every task of every run, file by file.
@@ -131,7 +137,7 @@ func (o options) connect(ctx context.Context, log zerolog.Logger) (*producer.Pro
 	return p, func() error { return errors.Join(q.Close(), store.Close()) }, nil
 }
 
-func (o options) submit(ctx context.Context, p *producer.Producer, drafts [][]*producer.Draft, stdout io.Writer) error {
+func (o options) submit(ctx context.Context, p *producer.Producer, drafts [][]*producer.Draft, stdout io.Writer) (subs []*producer.Submission, err error) {
 	namer := naming.Namer{RunID: o.runID, Store: p.Store, Now: time.Now()}
 	for _, ofFile := range drafts {
 		err := namer.Submit(ctx, ofFile, func(d *producer.Draft, names producer.Options) error {
@@ -142,13 +148,14 @@ func (o options) submit(ctx context.Context, p *producer.Producer, drafts [][]*p
 			if err != nil {
 				return control.Explain(err)
 			}
+			subs = append(subs, sub)
 			return o.print(stdout, sub)
 		})
 		if err != nil {
-			return err
+			return subs, err
 		}
 	}
-	return nil
+	return subs, nil
 }
 
 func (o options) print(w io.Writer, sub *producer.Submission) error {

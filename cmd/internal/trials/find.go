@@ -34,7 +34,7 @@ func Find(ctx context.Context, s bundle.Store, word string) (Trial, error) {
 		return findByName(ctx, s, word, task, index)
 	}
 	if !isPrefix(word) {
-		return Trial{}, app.Usage(app.Hint(fmt.Errorf("no trial %q", word), "a trial is %d or more characters of its id, TASK#INDEX or RUN/TASK#INDEX; tidemill ls RUN lists them", minPrefix))
+		return Trial{}, noTrial(ctx, s, word, word, noIndex)
 	}
 	return findByPrefix(ctx, s, word)
 }
@@ -79,8 +79,7 @@ func findByName(ctx context.Context, s bundle.Store, word, task string, index in
 	if t != nil || err != nil {
 		return deref(t), err
 	}
-	return Trial{}, app.Usage(app.Hint(fmt.Errorf("no trial %q in run %s, the newest", word, rec.RunID),
-		"tidemill ls %s lists its trials; one of another run is RUN/TASK#INDEX", rec.RunID))
+	return Trial{}, noTrial(ctx, s, word, task, index)
 }
 
 func deref(t *Trial) Trial {

@@ -60,7 +60,15 @@ func Newest(ctx context.Context, s bundle.Store) (manifest.RunRecord, error) {
 func Load(ctx context.Context, s bundle.Store, id string) (manifest.RunRecord, error) {
 	rec, err := dispatch.LoadRun(ctx, s, id)
 	if _, unknown := errors.AsType[*dispatch.UnknownRunError](err); unknown {
-		err = app.Usage(app.Hint(err, "tidemill ls lists the runs of a store"))
+		near, lookErr := nearRun(ctx, s, id)
+		if lookErr != nil {
+			return rec, lookErr
+		}
+		hint := "tidemill ls lists the runs of a store"
+		if near != "" {
+			hint = "did you mean " + near + "? " + hint
+		}
+		err = app.Usage(app.Hint(err, "%s", hint))
 	}
 	return rec, err
 }

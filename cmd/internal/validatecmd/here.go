@@ -20,6 +20,7 @@ type machine struct {
 	notes []string // why it could not
 	check func(*manifest.Task) error
 	rts   map[string]runtime.Runtime
+	progs *runtimes.Programs
 	dir   string
 }
 
@@ -28,7 +29,7 @@ const nobody = "00000000-0000-4000-8000-000000000000"
 
 // here looks at what a run says itself. Close the machine.
 func here(ctx context.Context, run *manifest.Run) *machine {
-	m := &machine{run: run}
+	m := &machine{run: run, progs: runtimes.NewPrograms(run)}
 	_, missing := trial.SecretsFrom(run.Agent.Secrets)
 	for _, name := range missing {
 		m.notes = append(m.notes, fmt.Sprintf("agent.secrets: %s is not set in the environment", name))
@@ -59,6 +60,9 @@ const maxTaskNotes = 10
 
 // task notes a task that this machine could not run. It refuses none.
 func (m *machine) task(t *manifest.Task) error {
+	if err := m.progs.Task(t); err != nil {
+		return err
+	}
 	if m.check == nil || len(m.notes) > maxTaskNotes {
 		return nil
 	}

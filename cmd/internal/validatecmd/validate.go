@@ -75,7 +75,7 @@ func (o options) execute(cmd *cobra.Command, paths []string) error {
 				return err
 			}
 			results = append(results, r)
-			tell(cmd.ErrOrStderr(), r, m.notes)
+			tell(cmd.ErrOrStderr(), r, append(m.notes, m.progs.Missing()...))
 		}
 	}
 	if o.json {

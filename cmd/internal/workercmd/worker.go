@@ -59,7 +59,8 @@ memory run low, and goes on by itself when there is a quarter more again. With -
 answers GET /healthz (503: start it anew), /readyz (503: it takes no work, and why) and
 /status on that address, in JSON.
 
-Secrets that runs name come from the worker's environment.
+Secrets that runs name come from the worker's environment. What needs one that isn't set
+is left to other workers, uncharged; tidemill status names the worker and the variable.
 ` + app.ExitHelp("stopped when it was asked to, or ended by --idle-exit or --max-trials", "", ""),
 		Example: "  tidemill " + use + " --queue nats://127.0.0.1:4222 --store /mnt/evals --slots 8",
 		Args:    app.Args(cobra.NoArgs),
@@ -127,7 +128,7 @@ func (o options) execute(cmd *cobra.Command) (err error) {
 	lines := &progress.Lines{W: cmd.ErrOrStderr()}
 	c := worker.Config{
 		Pool: o.pool, Slots: o.slots, Store: store, StoreUUID: identity.StoreUUID, Queue: q, Runtimes: rts,
-		Offers: o.offers, Dir: dir.Worker(), Version: version.String(), Log: log, OnEvent: lines.Observe,
+		Offers: o.offers, Others: true, Dir: dir.Worker(), Version: version.String(), Log: log, OnEvent: lines.Observe,
 	}
 	o.limits.apply(&c)
 	w, err := worker.New(c)

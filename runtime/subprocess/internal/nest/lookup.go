@@ -21,7 +21,7 @@ func LookUp(name, path, dir string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil // execve says what is wrong with it
 	}
-	found := fmt.Errorf("not found in PATH %q: %w", path, unix.ENOENT)
+	found := fmt.Errorf("it is not on the PATH of the sandbox: %w", unix.ENOENT)
 	for _, elem := range filepath.SplitList(path) {
 		file := filepath.Join(elem, name)
 		if !filepath.IsAbs(elem) { // an empty one is the current directory
