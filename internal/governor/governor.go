@@ -48,6 +48,7 @@ type Governor struct {
 	runs     map[string]*watched
 	empty    map[string]*emptied
 	claimed  time.Time // since when this governor works; zero while another does
+	settling bool      // the queue was new at the last look
 }
 
 // watched is what is remembered of a run.

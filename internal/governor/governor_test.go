@@ -354,6 +354,48 @@ func TestAWipedQueueIsFilled(t *testing.T) {
 	}
 }
 
+// settling is a queue that says for how long it is new.
+type settling struct {
+	*memqueue.Queue
+	left time.Duration
+}
+
+func (s *settling) Settles() time.Duration { return s.left }
+
+// A run that was submitted and lost between two looks is found in the store, once it shows
+// that the queue began anew. One from before the governor isn't its to begin.
+func TestARunLostBetweenTwoLooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		created time.Duration // after the governor began
+		want    int
+	}{
+		"submitted meanwhile":        {time.Second, 4},
+		"by a clock that is behind":  {-30 * time.Second, 4},
+		"from before, and abandoned": {-time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, manifest.Limits{})
+			l.clock = l.rec.CreatedAt.Add(-c.created)
+			l.freshQueue()
+			q := &settling{Queue: l.queue}
+			g := l.governor("one")
+			g.Queue, g.producer.Queue = q, q
+			l.look(g) // it is not in the queue, and nothing tells
+			if runs, _ := q.ListRuns(t.Context()); len(runs) > 0 {
+				t.Fatalf("%+v", runs)
+			}
+			q.left = time.Minute
+			l.look(g)
+			q.left = 0
+			l.look(g)
+			if st, err := q.Stats(t.Context(), "r"); st.Live() != c.want || err != nil && c.want > 0 {
+				t.Errorf("%+v, %v; want %d live", st, err, c.want)
+			}
+			l.look(g)
+		})
+	}
+}
+
 func TestEnds(t *testing.T) {
 	l := newLab(t, manifest.Limits{})
 	e := NewEnds(l.store, "r")
@@ -368,8 +410,15 @@ func TestEnds(t *testing.T) {
 	if err != nil || s.Attempts != 1 || s.Seconds != 1.5 || s.CostUSD != 0.25 || s.ByReason[bundle.ReasonAPIError] != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err = e.Look(t.Context(), nil); err != nil || s.Attempts != 2 || s.CostUSD != 0.75 || s.Seconds != 3 {
+	if s, err = e.Look(t.Context(), nil); err != nil || s.Attempts != 2 || s.CostUSD != 0.75 || s.WastedUSD != 0.75 || s.Seconds != 3 {
 		t.Errorf("%+v, %v", s, err)
+	}
+	usd := 2.0
+	if err := bundle.EndAttempt(t.Context(), l.store, l.keys, l.rows[3].TrialID, bundle.AttemptEnd{Attempt: 1, Epoch: 1, Committed: true, CostUSD: &usd}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = e.Look(t.Context(), nil); err != nil || s.Attempts != 2 || s.CostUSD != 2.75 || s.WastedUSD != 0.75 {
+		t.Errorf("with one that counts: %+v, %v", s, err)
 	}
 }
 
@@ -396,5 +445,11 @@ func TestLostAttempts(t *testing.T) {
 		if err != nil || s.Unended != 1 || !maps.Equal(s.Lost, want) {
 			t.Errorf("%+v, %v", s, err)
 		}
+	}
+	counts := func(trial string, attempt int) bool { return trial == l.rows[1].TrialID }
+	s, err := e.Look(t.Context(), counts)
+	want := map[string]Lost{"w1": {Attempts: 1, Seconds: 2}, "w2": {Attempts: 1, Seconds: 3}}
+	if err != nil || s.Unended != 0 || !maps.Equal(s.Lost, want) {
+		t.Errorf("where attempts without an end were committed: %+v, %v", s, err)
 	}
 }

@@ -38,15 +38,7 @@ func (g *Governor) Look(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("run %s: %w", r.ID, err))
 		}
 	}
-	for id, w := range g.runs {
-		if open[id] {
-			continue
-		}
-		if err := g.putIn(ctx, id, w); err != nil {
-			errs = append(errs, fmt.Errorf("run %s, which was in the queue: %w", id, err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, g.mend(ctx, open)...)...)
 }
 
 // run looks after a run that is open in the queue.
@@ -176,25 +168,5 @@ func (g *Governor) give(ctx context.Context, w *watched, o producer.Order) error
 			bundle.ArgReason: o.Reason, bundle.ArgDetail: o.Detail,
 		}})
 	}
-	return nil
-}
-
-// putIn puts a run into the queue that was in it a moment ago. It is forgotten when it has
-// nothing left to do.
-func (g *Governor) putIn(ctx context.Context, id string, w *watched) error {
-	done, now, err := dispatch.LookAt(ctx, g.Store, id)
-	if err != nil {
-		return err
-	}
-	if done >= w.rec.Plan.Trials || now.Ended != nil {
-		delete(g.runs, id)
-		return nil
-	}
-	p, err := g.producer.Rebuild(ctx, *w.rec)
-	if err != nil {
-		return err
-	}
-	g.Log.Warn().Str("run_id", id).Int("enqueued", p.Enqueued).Int("committed", p.Committed).
-		Msg("the queue had lost a run; it is in it again, from the store")
 	return nil
 }

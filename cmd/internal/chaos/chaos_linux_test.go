@@ -82,7 +82,7 @@ func (r *rig) elections() {
 			continue
 		}
 		w := window{e.began, e.began.Add(time.Duration(e.seconds * float64(time.Second)))}
-		r.windows, r.outages = append(r.windows, w), append(r.outages, w)
+		r.windows, r.leaderless = append(r.windows, w), append(r.leaderless, w)
 		r.report.Elections[e.kind] = append(r.report.Elections[e.kind], e.seconds)
 	}
 }

@@ -95,7 +95,7 @@ type rerun struct {
 	Seconds float64 `json:"seconds"`
 	Trial   string  `json:"trial"`
 	Attempt int     `json:"attempt"`
-	// Own is Seconds without the outages of queue and store.
+	// Own is Seconds without those in which the queue had no leader.
 	Own float64 `json:"own_seconds"`
 	// Calm: queue and store were whole meanwhile.
 	Calm bool `json:"calm"`
@@ -210,7 +210,7 @@ func (r *rig) findRerun(row bundle.PlanRow, a bundle.Attempt, counts *bundle.Com
 			return
 		}
 		f.reruns = append(f.reruns, rerun{
-			Seconds: at.Sub(d.at).Seconds(), Own: (at.Sub(d.at) - r.outage(d.at, at)).Seconds(),
+			Seconds: at.Sub(d.at).Seconds(), Own: (at.Sub(d.at) - r.election(d.at, at)).Seconds(),
 			Trial: row.TrialID, Attempt: a.Claim.Attempt + 1, Calm: r.calm(d.at, at),
 		})
 		return

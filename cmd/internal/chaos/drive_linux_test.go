@@ -128,9 +128,8 @@ func (r *rig) farewell(m *member) {
 	case w.asked:
 		r.problem("worker %d was asked to stop, and ended with %v; %s\n%s", m.n, err, w.log, w.tail())
 	case w.named() == "":
-		// It could not begin: the store or the queue was broken just then.
-		r.report.FailedStarts++
-		r.note("worker %d could not begin: %v", m.n, err)
+		// A store or queue that is broken just then is waited for.
+		r.problem("worker %d could not begin: %v; %s\n%s", m.n, err, w.log, w.tail())
 	default:
 		r.problem("worker %d ended by itself: %v; %s\n%s", m.n, err, w.log, w.tail())
 	}

@@ -41,7 +41,6 @@ type report struct {
 	Deliveries uint64 `json:"deliveries"`
 
 	Workers             int `json:"worker_processes"`
-	FailedStarts        int `json:"failed_starts"`
 	StoreRequests       int `json:"store_requests"`
 	StoreRequestsBroken int `json:"store_requests_broken"`
 
@@ -118,11 +117,10 @@ func (p *report) figures() [][2]string {
 		{"deliveries by the queue", fmt.Sprint(p.Deliveries)},
 		{"of them beyond one a trial", fmt.Sprint(int(p.Deliveries) - p.Trials)},
 		{"worker processes", fmt.Sprint(p.Workers)},
-		{"of them that could not begin", fmt.Sprint(p.FailedStarts)},
 		{"requests to the store", fmt.Sprint(p.StoreRequests)},
 		{"of them broken on purpose", fmt.Sprint(p.StoreRequestsBroken)},
 		{"from kill -9 until the trial runs again", p.rerunText(rerun.all)},
-		{"the same less what lay in an outage of queue or store", p.rerunText(rerun.own)},
+		{"the same less the time in which the queue had no leader", p.rerunText(rerun.own)},
 		{"the same where queue and store were whole meanwhile", p.rerunText(rerun.calm)},
 	}
 	for _, k := range allKinds {

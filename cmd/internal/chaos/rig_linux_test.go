@@ -41,15 +41,15 @@ type rig struct {
 	monitor *monitor
 	members []*member
 
-	began    time.Time
-	log      []entry
-	report   report
-	killed   []death
-	windows  []window
-	outages  []window        // those of windows in which nothing could begin
-	watched  chan leaderTime // elections that are over
-	waiting  int             // those that are being waited for
-	nodeDown string          // the server that is away
+	began      time.Time
+	log        []entry
+	report     report
+	killed     []death
+	windows    []window
+	leaderless []window        // those of windows in which nobody led the jobs or the leases
+	watched    chan leaderTime // elections that are over
+	waiting    int             // those that are being waited for
+	nodeDown   string          // the server that is away
 }
 
 // death is a worker that was killed, for the time until its trials ran again.
@@ -66,9 +66,6 @@ func (r *rig) disturbed(f fault, from time.Time) {
 	if strings.HasPrefix(string(f.Kind), "s3-") || strings.HasPrefix(string(f.Kind), "nats-") {
 		r.windows = append(r.windows, window{from, time.Now()})
 	}
-	if f.Kind == store503 || f.Kind == storeLost {
-		r.outages = append(r.outages, window{from, time.Now()})
-	}
 }
 
 // calm reports whether queue and store were whole all the time.
@@ -76,11 +73,11 @@ func (r *rig) calm(from, to time.Time) bool {
 	return !slices.ContainsFunc(r.windows, func(w window) bool { return w.from.Before(to) && from.Before(w.to) })
 }
 
-// outage is how much of a time lies in windows in which nobody could have begun a trial: nobody led the jobs or
-// the leases, or requests to the store failed. A slow store, and a server that is away while
-// others lead, are none.
-func (r *rig) outage(from, to time.Time) time.Duration {
-	return overlap(r.outages, from, to)
+// election is how much of a time lies in windows in which nobody could have begun a trial,
+// since nobody led the jobs or the leases. A store that fails or is slow, and a server that is
+// away while others lead, are no excuse.
+func (r *rig) election(from, to time.Time) time.Duration {
+	return overlap(r.leaderless, from, to)
 }
 
 // overlap is how much of a time lies in at least one of the windows.

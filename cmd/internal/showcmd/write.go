@@ -73,7 +73,7 @@ func (d *description) write(w io.Writer) error {
 func (d *description) state() string {
 	switch {
 	case d.Running != nil:
-		return fmt.Sprintf("running: %s for %s", d.Running.Phase, time.Since(d.Running.Since).Round(time.Second))
+		return fmt.Sprintf("running: %s, began %s ago", d.Running.Phase, app.Took(time.Since(d.Running.Since)))
 	case d.Commit == nil && len(d.Attempts) == 0:
 		return "missing: it has not begun"
 	case d.Commit == nil:
