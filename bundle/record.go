@@ -45,8 +45,11 @@ type Claim struct {
 	Attempt       int    `json:"attempt"`
 	Epoch         int    `json:"epoch"`
 	Worker        string `json:"worker"`
-	Nonce         string `json:"nonce"`
-	Fence         uint64 `json:"fence"`
+	// Process tells the worker's process from all others; empty in older records. Two
+	// claims of one process prove that it outlived the first.
+	Process string `json:"process,omitempty"`
+	Nonce   string `json:"nonce"`
+	Fence   uint64 `json:"fence"`
 	// Alone: its worker runs no other trial until the attempt has its end. A claim that
 	// says so and has none tells of a trial that may have killed its worker; another one
 	// tells only of a worker that died.
@@ -67,8 +70,9 @@ type AttemptEnd struct {
 	Superseded bool `json:"superseded,omitempty"`
 	// Charged attempts count towards max_attempts.
 	Charged bool `json:"charged"`
-	// LatencyS is how long the attempt took, provision to teardown, and CostUSD what its
-	// agent reported to have spent; nil: never priced.
+	// LatencyS is how long the attempt held its slot: from its claim to the end of its
+	// teardown, with all that was fetched for it. CostUSD is what its agent reported to have
+	// spent; nil: never priced, and without an agent.
 	LatencyS Seconds  `json:"latency_s,omitempty"`
 	CostUSD  *float64 `json:"cost_usd,omitempty"`
 	// Why says in a sentence what was decided: "retry 2 of 3 in 4s".

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 func checkAgent(d *decoder, a *Agent, base string) {
@@ -16,6 +17,8 @@ func checkAgent(d *decoder, a *Agent, base string) {
 	switch {
 	case d.given("agent.name") && strings.TrimSpace(a.Name) == "":
 		d.problem("agent.name", "is empty", "name the agent; oracle and nop are built in")
+	case strings.ContainsFunc(a.Name, unicode.IsControl):
+		d.problem("agent.name", fmt.Sprintf("%q has control characters", a.Name), "name it in characters that can be printed")
 	case builtIn && len(a.Command) > 0:
 		d.problem("agent.command", "the "+a.Name+" agent is built in and takes no command", "give the agent another name, or leave the command out")
 	case d.given("agent.name") && !builtIn && !d.given("agent.command"):

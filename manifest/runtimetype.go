@@ -18,6 +18,8 @@ type RuntimeType struct {
 	// a key without words are for the runtime to check, and so is everything where Options
 	// is nil.
 	Options map[string][]string
+	// Lacks are the keys of runtime.resources that it has on no machine.
+	Lacks []string
 }
 
 // ImageUse says whether sandboxes of a runtime are made from images.
@@ -71,6 +73,24 @@ func checkRuntimeType(d *decoder, r *Run, o LoadOptions, packs packsSeen) {
 			"write for example image: python:3.12-slim")
 	}
 	checkRuntimeOptions(d, r.Runtime.Options, kind)
+	checkLacks(d, r.Runtime.Resources, kind)
+}
+
+// checkLacks refuses resources that a runtime has nowhere: no other machine would help.
+func checkLacks(d *decoder, res Resources, kind RuntimeType) {
+	for _, ask := range []struct {
+		key   string
+		given bool
+		what  string
+	}{
+		{"cpus", res.CPUs > 0, "limit CPUs"},
+		{"gpus", res.GPUs > 0, "hand out GPUs"},
+		{"gpu_types", len(res.GPUTypes) > 0, "choose GPUs by their model"},
+	} {
+		if ask.given && slices.Contains(kind.Lacks, ask.key) {
+			d.problem("runtime.resources."+ask.key, "runtime "+kind.Name+" can't "+ask.what+", on any machine", "leave it out, or use another runtime.type")
+		}
+	}
 }
 
 func checkRuntimeOptions(d *decoder, given map[string]any, kind RuntimeType) {

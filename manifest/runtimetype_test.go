@@ -12,7 +12,7 @@ import (
 // someRuntimes are of every kind.
 var someRuntimes = []RuntimeType{
 	{Name: "boxes", Images: ImagesNeeded, Options: map[string][]string{}},
-	{Name: "bare", Images: ImagesNone, Options: map[string][]string{"isolation": {"auto", "none"}, "visible": nil}},
+	{Name: "bare", Images: ImagesNone, Options: map[string][]string{"isolation": {"auto", "none"}, "visible": nil}, Lacks: []string{"cpus", "gpus", "gpu_types"}},
 	{Name: "free"},
 }
 
@@ -37,6 +37,9 @@ func TestRuntimeTypes(t *testing.T) {
 		{"a slip in an option", "[./rows]", "{type: bare, options: {isolaton: none}}", "runtime.options.isolaton: runtime bare has no such option; did you mean isolation?"},
 		{"a slip in a word", "[./rows]", "{type: bare, options: {isolation: nome}}", `runtime.options.isolation: "nome" is not known here; did you mean none? Allowed: auto, none`},
 		{"no word", "[./rows]", "{type: bare, options: {isolation: true}}", "runtime.options.isolation: is true; use one of auto, none"},
+		{"what it has nowhere", "[./rows]", "{type: bare, resources: {gpus: 1}}", "runtime.resources.gpus: runtime bare can't hand out GPUs, on any machine; leave it out, or use another runtime.type"},
+		{"none of what it has nowhere", "[./rows]", "{type: bare, resources: {gpus: 0, memory: 1GiB}}", ""},
+		{"what it may have", "[./rows]", "{type: free, resources: {cpus: 2, gpus: 1, gpu_types: [h100]}}", ""},
 		{"no options", "[./rows]", "{type: boxes, image: x:1, options: {isolation: none}}", "runtime.options.isolation: runtime boxes has no options; leave it out"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

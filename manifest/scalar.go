@@ -5,6 +5,7 @@ package manifest
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -37,9 +38,15 @@ func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
+// tooLong is what a duration looks like that is one but for its length: 292 years are the most.
+var tooLong = regexp.MustCompile(`^\+?([0-9]+(\.[0-9]*)?(h|m|s|ms|us|µs|ns))+$`)
+
 // ParseDuration reads a duration of 0 or more.
 func ParseDuration(s string) (Duration, error) {
 	v, err := time.ParseDuration(s)
+	if err != nil && tooLong.MatchString(s) {
+		return 0, fmt.Errorf("%q is too long; write 2500000h or less", s)
+	}
 	if err != nil || v < 0 {
 		return 0, fmt.Errorf("%q is not a duration; write for example 30s, 10m or 1h30m", s)
 	}

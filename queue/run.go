@@ -97,6 +97,17 @@ func (r Run) Validate() error {
 	return nil
 }
 
+// longestStep is between two starts where hardly any is wanted: 30 years.
+const longestStep = 1e9 * time.Second
+
+// Step is the time between two starts, 0 where their rate isn't limited.
+func (l Limits) Step() time.Duration {
+	if l.MaxStartsPerSecond <= 0 {
+		return 0
+	}
+	return time.Duration(min(float64(time.Second)/l.MaxStartsPerSecond, float64(longestStep)))
+}
+
 // Stats counts a run's live jobs. The three are disjoint.
 type Stats struct {
 	// Pending jobs wait for a free slot.

@@ -6,9 +6,21 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemill/tidemill/queue"
 )
+
+// A rate near none is one start and a long wait, and never no limit.
+func TestStep(t *testing.T) {
+	for rate, want := range map[float64]time.Duration{
+		0: 0, 4: 250 * time.Millisecond, 0.5: 2 * time.Second, 1e-300: 1e9 * time.Second, math.SmallestNonzeroFloat64: 1e9 * time.Second,
+	} {
+		if got := (queue.Limits{MaxStartsPerSecond: rate}).Step(); got != want {
+			t.Errorf("at %v a second: %v, want %v", rate, got, want)
+		}
+	}
+}
 
 func TestRunValidate(t *testing.T) {
 	base := queue.Run{ID: "r1", Class: "docker"}.WithDefaults()

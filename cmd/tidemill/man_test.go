@@ -42,7 +42,7 @@ func TestManPages(t *testing.T) {
 		}
 		page := strings.ReplaceAll(string(body), `\-`, "-")
 		sub.Flags().VisitAll(func(f *pflag.Flag) {
-			if !strings.Contains(page, `\fB--`+f.Name+`\fR`) {
+			if !f.Hidden && !strings.Contains(page, `\fB--`+f.Name+`\fR`) {
 				t.Errorf("the page of %s has no --%s", sub.Name(), f.Name)
 			}
 		})

@@ -34,7 +34,7 @@ type Ends struct {
 // Spent is what attempts took.
 type Spent struct {
 	// Attempts that ended without being the one that counts, by their termination
-	// reasons, with their seconds from provision to teardown.
+	// reasons, with the seconds that they held a slot.
 	Attempts int            `json:"attempts"`
 	Seconds  bundle.Seconds `json:"seconds"`
 	ByReason map[string]int `json:"by_termination_reason"`
@@ -46,10 +46,12 @@ type Spent struct {
 	// Lost attempts have no end although another one came after them: their worker died,
 	// or lost its lease and could not say so. By the worker's name.
 	Lost map[string]Lost `json:"lost"`
-	// CostUSD is what agents of all attempts that were read reported to have spent.
-	CostUSD float64 `json:"-"`
+	// CostUSD is what agents of all attempts that were read reported to have spent, and
+	// WastedUSD that of the attempts which don't count.
+	CostUSD   float64 `json:"-"`
+	WastedUSD float64 `json:"-"`
 
-	millis, micros int64
+	millis, micros, wastedMicros int64
 }
 
 // NewEnds looks at a run of a store.
@@ -57,8 +59,9 @@ func NewEnds(store bundle.Store, run string) *Ends {
 	return &Ends{store: store, keys: bundle.Keys{Run: run}, seen: map[uint64]struct{}{}, lost: map[string]lost{}, sum: Spent{ByReason: map[string]int{}}}
 }
 
-// Look reads the ends that are new and returns the sum of all. Those that skip tells of
-// are not read; it may be nil.
+// Look reads the ends that are new and returns the sum of all. Attempts that skip tells of
+// are known to count: their ends are not read, and they are not lost without one. It may
+// be nil.
 func (e *Ends) Look(ctx context.Context, skip func(trial string, attempt int) bool) (Spent, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(endReads)
@@ -73,11 +76,9 @@ func (e *Ends) Look(ctx context.Context, skip func(trial string, attempt int) bo
 		if !ok {
 			continue
 		}
-		open.note(trial, n, end)
-		if !end {
-			continue
-		}
-		if e.known(info.Key) || skip != nil && skip(trial, n) {
+		counts := skip != nil && skip(trial, n)
+		open.note(trial, n, end, counts)
+		if !end || counts || e.known(info.Key) {
 			continue
 		}
 		g.Go(func() error { return e.read(gctx, info.Key) })
@@ -127,12 +128,15 @@ func (e *Ends) read(ctx context.Context, key string) error {
 }
 
 func (s *Spent) add(end bundle.AttemptEnd) {
+	var micros int64
 	if c := end.CostUSD; c != nil && *c > 0 && *c < 1e9 { // an agent's own word
-		s.micros += int64(math.Round(*c * 1e6))
+		micros = int64(math.Round(*c * 1e6))
 	}
+	s.micros += micros
 	if end.Committed {
 		return
 	}
+	s.wastedMicros += micros
 	s.Attempts++
 	s.millis += end.LatencyS.Millis()
 	s.ByReason[end.Outcome.TerminationReason]++
@@ -146,7 +150,8 @@ const phaseUpload = "upload"
 
 func (s *Spent) copied() Spent {
 	c := *s
-	c.Seconds, c.CostUSD = bundle.Seconds(float64(s.millis)/1000), float64(s.micros)/1e6
+	c.Seconds = bundle.Seconds(float64(s.millis) / 1000)
+	c.CostUSD, c.WastedUSD = float64(s.micros)/1e6, float64(s.wastedMicros)/1e6
 	c.Lost = maps.Clone(s.Lost)
 	c.ByReason = make(map[string]int, len(s.ByReason))
 	for reason, n := range s.ByReason {

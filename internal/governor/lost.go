@@ -36,12 +36,17 @@ type openClaims struct {
 	last   map[string]int    // the last attempt of trials that have several
 }
 
-func (o *openClaims) note(trial string, n int, end bool) {
+// note takes a record of an attempt. One that counts is over, whether or not its end was
+// written: its worker may have died in between.
+func (o *openClaims) note(trial string, n int, end, counts bool) {
 	if o.single == nil {
 		o.single, o.last = map[numbered]bool{}, map[string]int{}
 	}
 	if n > 1 {
 		o.last[trial] = max(o.last[trial], n)
+	}
+	if counts {
+		return
 	}
 	key := numbered{trial, n}
 	if _, both := o.single[key]; both {

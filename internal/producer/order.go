@@ -44,6 +44,11 @@ type Answer struct {
 	// Queued: the queue was told. Without it whoever works on the run finds the decision
 	// in the store.
 	Queued bool `json:"queued"`
+	// Untold is why the queue could not be told, which was at hand.
+	Untold string `json:"untold,omitempty"`
+	// Unpublished: the queue was not told, and trials may be missing there which nobody
+	// puts in by himself: the same order has to be given again, with the queue at hand.
+	Unpublished bool `json:"unpublished,omitempty"`
 	// State is open, paused, cancelled, stopped or complete, now.
 	State string `json:"state"`
 	// Dropped is how many waiting trials left the queue.
@@ -54,6 +59,12 @@ type Answer struct {
 	Enqueued int `json:"enqueued,omitempty"`
 	// LeftOut counts selected trials that were not put back, by why.
 	LeftOut map[string]int `json:"left_out,omitempty"`
+	// OtherGraders counts, for a retry, the trials of the run that had verdicts of other
+	// packs than its own before, by the sha256 of the pack that graded them again.
+	OtherGraders map[string]int `json:"other_graders,omitempty"`
+	// TakenOver is how many of a retry's Trials a regrade had put back that has not come to
+	// them yet.
+	TakenOver int `json:"taken_over,omitempty"`
 }
 
 // States of a run.
@@ -84,7 +95,7 @@ func State(s bundle.ControlState, done, trials int) string {
 // that fails, giving the order again tells it. The same order twice decides once. A
 // producer without a queue only decides.
 //
-// What can't be decided is a [RefusedError].
+// What can't be decided is a [RefusedError], a queue that can't be told an [UntoldError].
 func (p *Producer) Give(ctx context.Context, rec manifest.RunRecord, o Order) (*Answer, error) {
 	var a *Answer
 	var err error
@@ -93,12 +104,19 @@ func (p *Producer) Give(ctx context.Context, rec manifest.RunRecord, o Order) (*
 	} else {
 		a, err = p.steer(ctx, rec, o)
 	}
-	if err != nil {
+	if a == nil {
 		return nil, err
 	}
-	a.Run, a.Kind, a.Queued = rec.RunID, o.Kind, p.Queue != nil
+	a.Run, a.Kind, a.Queued = rec.RunID, o.Kind, p.Queue != nil && err == nil
+	a.Unpublished = a.Unpublished && !a.Queued
+	if err != nil {
+		a.Untold = err.Error()
+		return nil, &UntoldError{a, err}
+	}
 	return a, nil
 }
+
+// steer returns an answer beside the error where the queue could not be told.
 
 func (p *Producer) steer(ctx context.Context, rec manifest.RunRecord, o Order) (*Answer, error) {
 	done, _, err := dispatch.LookAt(ctx, p.Store, rec.RunID)
@@ -106,12 +124,13 @@ func (p *Producer) steer(ctx context.Context, rec manifest.RunRecord, o Order) (
 		return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
 	}
 	a := &Answer{}
-	var now bundle.ControlState
+	var was, now bundle.ControlState
 	decided, err := bundle.AppendControl(ctx, p.Store, bundle.Keys{Run: rec.RunID}, func(before []bundle.Control) (bundle.Control, error) {
 		now, err = bundle.FoldControl(before)
 		if err != nil {
 			return bundle.Control{}, err
 		}
+		was = now
 		c, err := rule(rec, o, now, done)
 		if err == nil {
 			c.Rev = len(before) + 1
@@ -131,19 +150,16 @@ func (p *Producer) steer(ctx context.Context, rec manifest.RunRecord, o Order) (
 	default:
 		a.Rev, a.Changed = decided.Rev, true
 	}
-	a.State = State(now, done, rec.Plan.Trials)
+	a.State, a.Unpublished = State(now, done, rec.Plan.Trials), unpublished(o, was, now)
 	if p.Queue == nil {
 		return a, nil
 	}
-	if err := p.enforce(ctx, rec, o, now, a); err != nil {
-		return nil, fmt.Errorf("run %s: decision %d is in the store, but the queue could not be told: %w", rec.RunID, a.Rev, err)
-	}
-	return a, nil
+	return a, p.enforce(ctx, rec, o, now, a)
 }
 
 // enforce tells the queue, and puts in what is missing where the run goes on again.
 func (p *Producer) enforce(ctx context.Context, rec manifest.RunRecord, o Order, now bundle.ControlState, a *Answer) error {
-	goesOn := o.Kind == bundle.ControlResume || o.Kind == bundle.ControlLimits && a.Changed && now.Ended == nil
+	goesOn := o.Kind == bundle.ControlResume || o.Kind == bundle.ControlLimits && now.Ended == nil
 	if !goesOn {
 		dropped, err := p.Tell(ctx, rec, now)
 		a.Dropped = dropped

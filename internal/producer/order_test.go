@@ -159,8 +159,13 @@ func TestTheStoreHasItFirst(t *testing.T) {
 	rec := l.submit(l.draft(""), "r").Record
 	p := l.producer()
 	p.Queue = deafQueue{l.queue}
-	if _, err := p.Give(t.Context(), rec, cancel); !errors.Is(err, queue.ErrUnreachable) || !strings.Contains(err.Error(), "decision 1 is in the store") {
+	_, err := p.Give(t.Context(), rec, cancel)
+	untold, ok := errors.AsType[*producer.UntoldError](err)
+	if !ok || !errors.Is(err, queue.ErrUnreachable) || !strings.Contains(err.Error(), "decision 1 is in the store") {
 		t.Fatal(err)
+	}
+	if a := untold.Answer; !a.Changed || a.Rev != 1 || a.Queued || a.Unpublished || a.State != "cancelled" || !strings.Contains(a.Untold, "unreachable") {
+		t.Errorf("%+v", *a)
 	}
 	if l.live("r") != 2 {
 		t.Error("the queue was told")
@@ -178,7 +183,60 @@ func TestTheStoreHasItFirst(t *testing.T) {
 	}
 }
 
+// What puts trials into a queue that can't be told is decided, and says that it has to be
+// given again; what a governor does by itself says so too.
+func TestUnpublished(t *testing.T) {
+	class := producer.Order{Kind: bundle.ControlRetry, Select: producer.Selection{Tasks: []string{"a"}}}
+	for _, c := range []struct {
+		name        string
+		before      []producer.Order
+		order       producer.Order
+		unpublished bool
+	}{
+		{"pause", nil, pause, false},
+		{"priority", nil, high, false},
+		{"limits", nil, richer, false},
+		{"a budget lets go", []producer.Order{budget}, richer, false},
+		{"a deadline lets go", []producer.Order{deadline}, longer, true},
+		{"resume", []producer.Order{pause}, resume, true},
+		{"resume what is not paused", nil, resume, true},
+		{"retry", nil, class, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, "a", "b")
+			rec := l.submit(l.draft(""), "r").Record
+			rows, _ := l.planned(rec)
+			l.commit("r", rows[0])
+			for _, o := range c.before {
+				l.must(rec, o)
+			}
+			live := l.live("r")
+			p := l.producer()
+			p.Queue = deafQueue{l.queue}
+			_, err := p.Give(t.Context(), rec, c.order)
+			untold, ok := errors.AsType[*producer.UntoldError](err)
+			if !ok || untold.Answer.Queued || untold.Answer.Unpublished != c.unpublished {
+				t.Fatalf("%v, %+v", err, untold)
+			}
+			// Given again it is told, and decides nothing.
+			decided := l.countDecisions("r")
+			a, err := l.give(rec, c.order)
+			if err != nil || a.Changed || !a.Queued || a.Unpublished || a.Untold != "" || l.countDecisions("r") != decided {
+				t.Errorf("%+v, %v", a, err)
+			}
+			if c.unpublished && l.live("r") < max(live, 1) {
+				t.Errorf("%d trials in the queue, of %d before", l.live("r"), live)
+			}
+			if c.name == "a deadline lets go" && l.live("r") != 1 {
+				t.Errorf("%d trials in the queue", l.live("r"))
+			}
+		})
+	}
+}
+
 type deafQueue struct{ producer.Queue }
+
+func (deafQueue) OpenRun(context.Context, queue.Run) error { return queue.ErrUnreachable }
 
 func (deafQueue) PauseRun(context.Context, string) error { return queue.ErrUnreachable }
 

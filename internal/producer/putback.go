@@ -54,6 +54,9 @@ type Reopened struct {
 	Enqueued int
 	// LeftOut counts selected trials that were not put back, by why.
 	LeftOut map[string]int
+	// TakenOver counts those of Trials that an earlier decision had put back and that were
+	// not done yet, by its kind.
+	TakenOver map[string]int
 }
 
 // NothingSelectedError says that a selection has no trial that can be put back.
@@ -78,11 +81,13 @@ func (e *NothingSelectedError) Error() string {
 //
 // An epoch opens only after the commit of the one before. A trial whose current epoch is
 // open because of an earlier decision is decided anew, in that epoch.
+//
+// Where it was decided and the queue could not be told, that comes beside the error.
 func (p *Producer) PutBack(ctx context.Context, rec manifest.RunRecord, o PutBack) (*Reopened, error) {
-	w := &puttingBack{Producer: p, PutBack: o, rec: rec, keys: bundle.Keys{Run: rec.RunID}, leftOut: map[string]int{}}
+	w := &puttingBack{Producer: p, PutBack: o, rec: rec, keys: bundle.Keys{Run: rec.RunID}, leftOut: map[string]int{}, takenOver: map[string]int{}}
 	re, err := w.decide(ctx)
 	if err == nil {
-		re.LeftOut, re.Trials = w.leftOut, len(w.targets)
+		re.LeftOut, re.Trials, re.TakenOver = w.leftOut, len(w.targets), w.takenOver
 		if w.OnDecided != nil {
 			w.OnDecided(*re)
 		}
@@ -100,7 +105,7 @@ func (p *Producer) PutBack(ctx context.Context, rec manifest.RunRecord, o PutBac
 		if nothing || refused {
 			return nil, err // they name the run
 		}
-		return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
+		return re, fmt.Errorf("run %s: %w", rec.RunID, err)
 	}
 	return re, nil
 }
@@ -117,6 +122,8 @@ type puttingBack struct {
 	mu      sync.Mutex
 	targets bundle.Epochs // the trials to do, with their epoch
 	leftOut map[string]int
+	// takenOver are the targets that were open, by what had put them back.
+	takenOver map[string]int
 }
 
 // errDecided: somebody else put trials of the run back meanwhile.
@@ -250,9 +257,9 @@ func (w *puttingBack) consider(ctx context.Context, row bundle.PlanRow) error {
 	if err != nil {
 		return err
 	}
-	next := epoch + 1
+	next, open := epoch+1, false
 	if shown == nil && epoch > 1 {
-		next = epoch // it is open: decided anew
+		next, open = epoch, true // decided anew
 		if shown, err = bundle.FindCommit(ctx, w.Store, w.keys, row.TrialID, epoch-1); err != nil {
 			return err
 		}
@@ -275,7 +282,20 @@ func (w *puttingBack) consider(ctx context.Context, row bundle.PlanRow) error {
 		}
 	}
 	w.target(row.TrialID, next)
+	if open {
+		w.takeOver(row.TrialID, epoch)
+	}
 	return nil
+}
+
+func (w *puttingBack) takeOver(trial string, epoch int) {
+	by := bundle.OpenedBy(w.records, trial, epoch)
+	if by == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.takenOver[by.Kind]++
 }
 
 // rows reads the plan, part by part.

@@ -71,6 +71,28 @@ func TestRegrade(t *testing.T) {
 		t.Error("the pack is not in the store")
 	}
 	same(t, "decisions", []string{"regrade: 0→2 1→2", "regrade: 0→2 1→2"}, l.decisions("r1", rows))
+	same(t, "taken over", map[string]int{bundle.ControlRegrade: 2}, re.TakenOver)
+
+	// A retry takes over what is open of it, and says whose verdicts the others show.
+	l.end("r1", rows[0], 2, "passed")
+	again := producer.Order{Kind: bundle.ControlRetry, Select: producer.Selection{Tasks: []string{"b"}}}
+	a := l.must(rec, again)
+	same(t, "graders before the retry", map[string]int{sum: 2}, a.OtherGraders)
+	if a.TakenOver != 1 {
+		t.Errorf("%d taken over", a.TakenOver)
+	}
+	a = l.must(rec, again)
+	same(t, "graders after it", map[string]int{sum: 1}, a.OtherGraders)
+
+	// And a regrade takes over what a retry put back.
+	if re, err = l.regrade(rec, producer.Regrade{}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "taken over of the retry", map[string]int{bundle.ControlRetry: 1}, re.TakenOver)
+	a = l.must(rec, producer.Order{Kind: bundle.ControlRetry, Select: producer.Selection{Tasks: []string{"d"}}})
+	if len(a.OtherGraders) > 0 {
+		t.Errorf("graders %v, but all is the run's own", a.OtherGraders)
+	}
 }
 
 func TestRegradeIsRefused(t *testing.T) {

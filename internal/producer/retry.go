@@ -18,10 +18,15 @@ var Classes = []string{
 	string(bundle.TaskFailure), string(bundle.AgentFailure),
 }
 
-// retry puts trials back to be done once more, agent and all.
+// retry puts trials back to be done once more, agent and all. It returns an answer beside
+// the error where the queue could not be told.
 func (p *Producer) retry(ctx context.Context, rec manifest.RunRecord, o Order) (*Answer, error) {
 	if err := checkRetry(o.Select); err != nil {
 		return nil, err
+	}
+	others, err := p.otherGraders(ctx, rec)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
 	}
 	re, err := p.PutBack(ctx, rec, PutBack{
 		Kind: bundle.ControlRetry, By: o.By, Select: o.Select,
@@ -31,13 +36,13 @@ func (p *Producer) retry(ctx context.Context, rec manifest.RunRecord, o Order) (
 			}
 		},
 	})
-	if err != nil {
+	if re == nil {
 		return nil, err
 	}
 	return &Answer{
-		Rev: re.Control.Rev, Changed: !re.Continued, State: StateOpen,
-		Trials: re.Trials, Enqueued: re.Enqueued, LeftOut: re.LeftOut,
-	}, nil
+		Rev: re.Control.Rev, Changed: !re.Continued, State: StateOpen, Unpublished: true,
+		Trials: re.Trials, Enqueued: re.Enqueued, LeftOut: re.LeftOut, OtherGraders: others, TakenOver: re.TakenOver[bundle.ControlRegrade],
+	}, err
 }
 
 func checkRetry(s Selection) error {

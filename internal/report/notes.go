@@ -65,7 +65,7 @@ func writeBadExits(b *strings.Builder, agg *Aggregate, o TableOptions) {
 
 // example shows a trial, what there is to say of it, and where to look.
 func (o TableOptions) example(e *Example) string {
-	text := fmt.Sprintf("%s #%d", shorten(printable(e.TaskID), maxTaskWidth), e.TrialIndex)
+	text := fmt.Sprintf("%s#%d", shorten(printable(e.TaskID), maxTaskWidth), e.TrialIndex)
 	if said := firstSentence(e.Detail); said != "" {
 		text += ": " + said
 	}

@@ -43,7 +43,7 @@ func TestAgentsThatEndBadly(t *testing.T) {
 		t.Errorf("example (-want +got):\n%s", diff)
 	}
 	text := table(t, agg, TableOptions{Path: func(key string) string { return "results/" + key }})
-	line := "note: in 3 of 6 trials the agent ended with a non-zero exit code or by a signal, e.g. a #2: exit code 3; " +
+	line := "note: in 3 of 6 trials the agent ended with a non-zero exit code or by a signal, e.g. a#2: exit code 3; " +
 		"see results/runs/demo-1/trials/a/2/2/logs/agent.log\n"
 	if !strings.HasSuffix(text, line) {
 		t.Errorf("the table doesn't end with %q:\n%s", line, text)
@@ -51,7 +51,7 @@ func TestAgentsThatEndBadly(t *testing.T) {
 	if text := table(t, accumulateOne(t, exited(rowOf("a", 0), 0, "")), TableOptions{}); strings.Contains(text, "note:") {
 		t.Errorf("a note about an agent that ended well:\n%s", text)
 	}
-	if text := table(t, accumulateOne(t, exited(rowOf("a", 0), 139, "SIGSEGV")), TableOptions{}); !strings.Contains(text, "in 1 of 1 trial the agent") || !strings.Contains(text, "a #0: signal SIGSEGV; see") {
+	if text := table(t, accumulateOne(t, exited(rowOf("a", 0), 139, "SIGSEGV")), TableOptions{}); !strings.Contains(text, "in 1 of 1 trial the agent") || !strings.Contains(text, "a#0: signal SIGSEGV; see") {
 		t.Errorf("nothing is told of a signal:\n%s", text)
 	}
 }
@@ -101,9 +101,9 @@ func TestReasonsAreToldWithAnExample(t *testing.T) {
 	add("a", 3, "runtime_lost", bundle.InfraFailure, "")
 	agg, _ := accumulate(t, header(2), trials)
 	want := `without a score: 3 grader_error, 1 runtime_lost, 1 setup_error
-  3 grader_error, e.g. a #1: grader ended with exit code 127; see runs/demo-1/trials/a/1/1/logs/grader.log
-  1 runtime_lost, e.g. a #3; see runs/demo-1/trials/a/3/1/
-  1 setup_error, e.g. b/x #1: setup command ended with exit code 1; see runs/demo-1/trials/b~2Fx/1/1/logs/agent.log
+  3 grader_error, e.g. a#1: grader ended with exit code 127; see runs/demo-1/trials/a/1/1/logs/grader.log
+  1 runtime_lost, e.g. a#3; see runs/demo-1/trials/a/3/1/
+  1 setup_error, e.g. b/x#1: setup command ended with exit code 1; see runs/demo-1/trials/b~2Fx/1/1/logs/agent.log
 `
 	if got := table(t, agg, TableOptions{}); !strings.Contains(got, want) {
 		t.Errorf("want\n%sin\n%s", want, got)

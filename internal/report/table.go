@@ -38,6 +38,7 @@ func WriteTable(w io.Writer, agg *Aggregate, o TableOptions) error {
 	writeReasons(&b, agg, o)
 	writeEarlyEnds(&b, agg.Outcomes)
 	writeRest(&b, agg)
+	writeGraders(&b, agg)
 	writeBadExits(&b, agg, o)
 	_, err := io.WriteString(w, b.String())
 	return err

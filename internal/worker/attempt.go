@@ -24,6 +24,7 @@ func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 	defer gone()
 	cfg.OnOpen = live.opened
 	began := time.Now()
+	defer func() { wk.took = time.Since(began) }()
 	cfg.Spoiled = func() error { return wk.w.full.since(began) }
 	err := flight.Safely(func() (err error) {
 		if err := wk.noteAhead(); err != nil {

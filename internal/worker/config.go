@@ -78,7 +78,7 @@ type Config struct {
 	// is not at all. Defaults to 10 minutes.
 	OutageGrace time.Duration
 	// StoreRetry is how long an upload or commit is tried again while the store is
-	// unavailable. Defaults to 5 minutes.
+	// unavailable; a tenth of it while the store refuses it. Defaults to 5 minutes.
 	StoreRetry time.Duration
 	// Keep leaves the sandbox of every attempt to people for so long, where its runtime
 	// can; see [trial.Config]. Defaults to 0: none is kept.

@@ -5,6 +5,7 @@ package worker
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -57,7 +58,7 @@ func (wk *work) decide(rep trial.Report, stored bool) decision {
 	case trial.Table[rep.Ending].Retry == trial.OnResume:
 		return decision{why: rep.Outcome.Detail}
 	case rep.Capacity && waits < capacityWaits:
-		return decision{after: capacityPause(waits), why: "no capacity; tried again, not charged"}
+		return decision{after: capacityPause(waits), why: because("no capacity", rep.Outcome.Detail) + "; tried again, not charged"}
 	case !stored:
 		// Ours to mend. The wait grows all the same, for each try may cost money.
 		return decision{after: Backoff(retry, tries), why: rep.Outcome.Detail + "; tried again, not charged"}
@@ -77,8 +78,26 @@ func (wk *work) decide(rep trial.Report, stored bool) decision {
 	after := Backoff(retry, charged)
 	return decision{
 		charged: true, after: after,
-		why: fmt.Sprintf("%s: attempt %d of %d follows in %s", rep.Outcome.TerminationReason, charged+1, retry.MaxAttempts, after.Round(time.Millisecond)),
+		why: fmt.Sprintf("%s; attempt %d of %d follows in %s", because(rep.Outcome.TerminationReason, rep.Outcome.Detail),
+			charged+1, retry.MaxAttempts, after.Round(time.Millisecond)),
 	}
+}
+
+// maxCause is how many bytes of a cause are told with a decision; the outcome has all.
+const maxCause = 300
+
+// because is a reason and the beginning of what an outcome says of it, which is redacted
+// already.
+func because(reason, detail string) string {
+	detail, _, _ = strings.Cut(strings.TrimSpace(detail), "\n")
+	detail = strings.TrimRight(detail, " \t\r.;")
+	if len(detail) > maxCause {
+		detail = strings.ToValidUTF8(detail[:maxCause], "") + "…"
+	}
+	if detail == "" {
+		return reason
+	}
+	return reason + ": " + detail
 }
 
 // Backoff is the wait before the retry that follows the nth charged attempt: up to

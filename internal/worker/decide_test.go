@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,20 @@ import (
 
 	"github.com/tidemill/tidemill/manifest"
 )
+
+// A decision tells its cause in one line, however much there is of it.
+func TestCauseOfADecision(t *testing.T) {
+	for detail, want := range map[string]string{
+		"":                             "lost",
+		" pull: 503. \nand a trace":    "lost: pull: 503",
+		strings.Repeat("ä", 200):       "lost: " + strings.Repeat("ä", maxCause/2) + "…",
+		"a" + strings.Repeat("ä", 200): "lost: a" + strings.Repeat("ä", maxCause/2-1) + "…",
+	} {
+		if got := because("lost", detail); got != want {
+			t.Errorf("%q: %q, want %q", detail, got, want)
+		}
+	}
+}
 
 func TestBackoffStaysInItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

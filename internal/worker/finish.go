@@ -29,6 +29,11 @@ func (wk *work) finish(rep trial.Report, files *bundle.Writer) {
 		wk.commit(ctx, rep, sealed, d)
 		return
 	}
+	wk.retry(ctx, rep, d)
+}
+
+// retry ends the attempt, and leaves the trial to another one.
+func (wk *work) retry(ctx context.Context, rep trial.Report, d decision) {
 	wk.record(ctx, rep, d, false)
 	if cause := context.Cause(wk.ctx); cause != nil {
 		wk.letGo(cause)
@@ -87,15 +92,16 @@ func (wk *work) commit(ctx context.Context, rep trial.Report, sealed bundle.Seal
 	}
 	var winner bundle.Commit
 	var won bool
-	err := wk.w.again(ctx, wk.w.StoreRetry, func(ctx context.Context) (err error) {
+	err := wk.w.insist(ctx, wk.w.StoreRetry, func(ctx context.Context) (err error) {
 		winner, won, err = bundle.WriteCommit(ctx, wk.w.Store, wk.keys, c)
 		return err
 	})
 	if err != nil {
-		// Nobody knows whether it is written. The next delivery will find out.
+		// Nobody knows whether it is written: the next delivery will find out. An attempt
+		// without an end would look like one whose worker died.
 		wk.log.Error().Err(err).Msg("commit could not be written")
-		wk.abandon()
-		wk.emit(Event{Kind: Dropped, Outcome: rep.Outcome, Why: err.Error()})
+		rep = lost(fmt.Errorf("commit could not be written: %w", err))
+		wk.retry(ctx, rep, wk.decide(rep, false))
 		return
 	}
 	wk.record(ctx, rep, d, won)
@@ -123,7 +129,7 @@ func (wk *work) upload(ctx context.Context, files *bundle.Writer) (bundle.Sealed
 		return sealed, err
 	}
 	prefix := wk.keys.AttemptFiles(wk.row.TaskID, wk.row.TrialIndex, wk.claim.Attempt)
-	return sealed, wk.w.again(ctx, wk.w.StoreRetry, func(ctx context.Context) error {
+	return sealed, wk.w.insist(ctx, wk.w.StoreRetry, func(ctx context.Context) error {
 		return bundle.Upload(ctx, wk.w.Store, prefix, sealed, wk.w.UploadParallel)
 	})
 }

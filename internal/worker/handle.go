@@ -39,6 +39,7 @@ type work struct {
 	packs  []func()       // what it holds of the pack cache
 
 	claim   bundle.Claim
+	took    time.Duration    // that the attempt held its slot, with all that was fetched for it
 	history []bundle.Attempt // before this one
 	ctx     context.Context  // ends when the attempt is to stop
 	cancel  context.CancelCauseFunc
@@ -182,7 +183,7 @@ func (wk *work) claimAfter(before []bundle.Attempt) (err error) {
 	job := wk.lease.Job()
 	wk.claim, wk.history, err = bundle.ClaimAfter(ctx, wk.w.Store, wk.keys, bundle.Claim{
 		TrialID: job.Trial, TaskID: wk.row.TaskID, TrialIndex: wk.row.TrialIndex, Epoch: job.Epoch,
-		Worker: wk.w.Name, Nonce: wk.nonce, Fence: uint64(wk.lease.Fence()), Alone: wk.alone, At: time.Now().UTC(),
+		Worker: wk.w.Name, Process: wk.w.process, Nonce: wk.nonce, Fence: uint64(wk.lease.Fence()), Alone: wk.alone, At: time.Now().UTC(),
 	}, before)
 	return err
 }

@@ -5,6 +5,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -27,11 +28,16 @@ func guilty(died, alone, most int) bool {
 	return died >= most && alone >= max(1, most-suspectFrom(most))
 }
 
-// deaths returns the attempts of an epoch that have no end, and how many of them ran alone.
+// deaths returns the attempts of an epoch with which a worker may have died, and how many of
+// them ran alone: those that have no end, the last of each process. A process that claimed
+// again outlived what it had before, and this one lives; their ends could not be written.
 // The caller holds the trial's lease: none of them goes on as far as the queue knows.
-func deaths(history []bundle.Attempt, epoch int) (all []bundle.Claim, alone int) {
-	for _, a := range history {
-		if a.Claim.Epoch != epoch || a.End != nil {
+func deaths(history []bundle.Attempt, epoch int, process string) (all []bundle.Claim, alone int) {
+	later := map[string]bool{process: true}
+	for _, a := range slices.Backward(history) {
+		outlived := a.Claim.Process != "" && later[a.Claim.Process]
+		later[a.Claim.Process] = true
+		if a.Claim.Epoch != epoch || a.End != nil || outlived {
 			continue
 		}
 		all = append(all, a.Claim)
@@ -39,6 +45,7 @@ func deaths(history []bundle.Attempt, epoch int) (all []bundle.Claim, alone int)
 			alone++
 		}
 	}
+	slices.Reverse(all)
 	return all, alone
 }
 
@@ -49,7 +56,7 @@ func (wk *work) join(history []bundle.Attempt) bool {
 	if most <= 0 {
 		return true
 	}
-	all, alone := deaths(history, wk.lease.Job().Epoch)
+	all, alone := deaths(history, wk.lease.Job().Epoch, wk.w.process)
 	switch {
 	case guilty(len(all), alone, most):
 		wk.killed = all // nothing of it will run

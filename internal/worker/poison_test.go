@@ -4,6 +4,7 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/bundle/bundletest"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/runtime"
 	"github.com/tidemill/tidemill/runtime/scripted"
@@ -246,6 +248,43 @@ func TestSuspectWaitsForTheOthers(t *testing.T) {
 				}
 				if as := l.attempts(1); len(as) != 3 || !as[2].Claim.Alone {
 					t.Errorf("attempts of the suspect: %+v", as)
+				}
+			})
+		})
+	}
+}
+
+// A store that takes no commit, and no end either, makes a worker look bad that lives. Its
+// trials aren't blamed, and what they did counts once the store takes it.
+func TestRefusedRecordsAreNoDeaths(t *testing.T) {
+	for name, keys := range map[string][]string{
+		"commits":          {"/commits/"},
+		"commits and ends": {"/commits/", ".end.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, "", passes("a"), passes("b"))
+				m := l.machine(guarded(2))
+				var back []func()
+				for _, key := range keys {
+					back = append(back, m.store.Inject(bundletest.Fault{Op: bundletest.OpCreate, Key: key, Do: bundletest.Fail(errors.New("403 AccessDenied"))}))
+				}
+				m.start()
+				l.events.kind(worker.Retrying, 12) // six a trial, twice as many as bury it
+				for _, heal := range back {
+					heal()
+				}
+				l.finish(m)
+				for n := range 2 {
+					c, as := l.commit(n), l.attempts(n)
+					if !c.Grade.BinaryPass || c.Attempt != len(as) || len(as) > 12 {
+						t.Errorf("%d attempts, the %dth was committed with %+v", len(as), c.Attempt, c.Outcome)
+					}
+					for _, a := range as[:len(as)-1] {
+						if a.Claim.Alone || len(keys) == 1 && (a.End == nil || a.End.Charged || a.End.Committed) {
+							t.Errorf("attempt %d has the claim %+v and the end %+v", a.Claim.Attempt, a.Claim, a.End)
+						}
+					}
 				}
 			})
 		})

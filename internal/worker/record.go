@@ -10,17 +10,18 @@ import (
 	"github.com/tidemill/tidemill/internal/trial"
 )
 
-// record writes how the attempt ended. A missing end reads as a crash, which costs
-// nothing but a little truth, so a failure here is only logged.
+// record writes how the attempt ended. A missing end reads as a crash, but for this process
+// and as long as it lives, see [deaths]; so a failure here is only logged.
 func (wk *work) record(ctx context.Context, rep trial.Report, d decision, committed bool) {
 	end := bundle.AttemptEnd{
 		Attempt: wk.claim.Attempt, Epoch: wk.claim.Epoch, Outcome: rep.Outcome,
 		Committed: committed, Superseded: d.commit && !committed, Charged: d.charged, Why: d.why, At: time.Now().UTC(),
 	}
-	if wk.earlier == nil { // else both are those of the attempt that is graded again
-		end.LatencyS, end.CostUSD = rep.Metrics.LatencyTotalS, rep.Metrics.CostUSD
+	end.LatencyS = bundle.NewSeconds(wk.took)
+	if wk.earlier == nil { // else the cost is that of the attempt that is graded again
+		end.CostUSD = rep.Metrics.CostUSD
 	}
-	err := wk.w.again(ctx, storeTimeout, func(ctx context.Context) error {
+	err := wk.w.insist(ctx, storeTimeout, func(ctx context.Context) error {
 		return bundle.EndAttempt(ctx, wk.w.Store, wk.keys, wk.row.TrialID, end)
 	})
 	if err != nil {

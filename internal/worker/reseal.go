@@ -41,7 +41,7 @@ func readIndex(dir string) (bundle.Index, error) {
 		return bundle.Index{}, err
 	}
 	// Beside the bundle, where it is no file of it if this is as far as we come.
-	if err := os.WriteFile(dir+unsentSuffix+".index", body, 0o600); err != nil {
+	if err := os.WriteFile(dir+unsentSuffix+".index", body, 0o666); err != nil {
 		return bundle.Index{}, errors.Join(err, os.Remove(dir+unsentSuffix+".index"))
 	}
 	if err := os.Rename(dir+unsentSuffix+".index", path); err != nil {

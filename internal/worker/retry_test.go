@@ -5,6 +5,7 @@ package worker_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,7 +97,7 @@ func (l *lab) checkRetries(row, n int) {
 			l.t.Errorf("attempt %d: end %+v", i+1, a.End)
 			continue
 		}
-		if capacity := strings.Contains(a.End.Why, "no capacity"); a.End.Charged == capacity {
+		if capacity := strings.HasPrefix(a.End.Why, "no capacity: "); a.End.Charged == capacity {
 			l.t.Errorf("attempt %d: charged %v, %s", i+1, a.End.Charged, a.End.Why)
 		}
 		if !l.sealed(l.rows[row], i+1) {
@@ -144,6 +145,7 @@ func TestPrepareFails(t *testing.T) {
 		m := l.machine()
 		m.rt.prepare = func(context.Context) error {
 			if m.rt.prepared < 3 {
+				time.Sleep(7 * time.Second) // of the test's clock
 				return fmt.Errorf("pull: registry says 503")
 			}
 			return nil
@@ -153,9 +155,14 @@ func TestPrepareFails(t *testing.T) {
 		if m.rt.prepared != 3 || m.rt.closed != 1 {
 			t.Errorf("prepared %d times, closed %d times", m.rt.prepared, m.rt.closed)
 		}
-		a := l.attempts(0)[0].End
-		if a.Outcome.TerminationReason != bundle.ReasonProvisionError || !strings.Contains(a.Outcome.Detail, "503") {
-			t.Errorf("end %+v", a)
+		for _, a := range l.attempts(0)[:2] {
+			if a.End.Outcome.TerminationReason != bundle.ReasonProvisionError || !strings.Contains(a.End.Outcome.Detail, "503") || a.End.LatencyS != 7 {
+				t.Errorf("end %+v", a.End)
+			}
+		}
+		why := l.events.kind(worker.Retrying, 2).Why
+		if !regexp.MustCompile(`^provision_error: .*pull: registry says 503; attempt [23] of 3 follows in [0-9.]+`).MatchString(why) {
+			t.Errorf("retried since %q", why)
 		}
 	})
 }

@@ -95,7 +95,7 @@ func (u unsent) write(dir string, spares *placement.Spares) error {
 	if spares.Lay(path + newSuffix) {
 		flags = os.O_WRONLY
 	}
-	f, err := os.OpenFile(path+newSuffix, flags, 0o600)
+	f, err := os.OpenFile(path+newSuffix, flags, 0o666) // a bundle may get it; the directory keeps others out
 	if err == nil {
 		_, err = f.Write(append(body, '\n'))
 		err = errors.Join(err, f.Close())

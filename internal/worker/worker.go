@@ -4,6 +4,7 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +22,7 @@ import (
 // Worker runs trials. Make one with [New] and call Run once.
 type Worker struct {
 	Config
+	process  string // tells this one from all others
 	shared   *shared
 	presence *presence
 
@@ -53,7 +55,7 @@ func New(c Config) (*Worker, error) {
 		return nil, err
 	}
 	w := &Worker{
-		Config: c, stopped: make(chan struct{}), live: map[string]*Attempt{}, spools: map[string]bool{}, presence: newPresence(),
+		Config: c, process: rand.Text(), stopped: make(chan struct{}), live: map[string]*Attempt{}, spools: map[string]bool{}, presence: newPresence(),
 		gate: newGate(), quota: newQuota(c.MaxTrials), load: newLoad(), room: newRoom(c.Spool, c.SpoolBytes),
 		refusals: newRefusals(),
 	}

@@ -81,8 +81,8 @@ func (q *Queue) next(req queue.Request, now time.Time) (_ *lease, again time.Tim
 	}
 	b.turn = turn.pass
 	turn.pass += 1 / float64(turn.Priority.Weight())
-	if rate := turn.Limits.MaxStartsPerSecond; rate > 0 {
-		turn.starts = now.Add(time.Duration(float64(time.Second) / rate))
+	if step := turn.Limits.Step(); step > 0 {
+		turn.starts = now.Add(step)
 	}
 	e := heap.Pop(&turn.pending).(*entry)
 	if e.holder != nil {

@@ -29,7 +29,7 @@ type start struct {
 
 // take moves the run's entry on by one step, or says how long to wait.
 func (s *starts) take(ctx context.Context, r queue.Run) (_ *start, wait time.Duration, err error) {
-	step := time.Duration(float64(time.Second) / r.Limits.MaxStartsPerSecond)
+	step := r.Limits.Step()
 	subject := "$KV." + startsBucket + "." + r.ID
 	for range swapTries {
 		var held *start

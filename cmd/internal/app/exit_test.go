@@ -36,6 +36,10 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 			err: errors.Join(Hint(errors.New("a"), "do b"), Hint(errors.New("c"), "do d")), code: ExitFailure,
 			said: "tm: a\ntm: c\ntm: hint: do b\ntm: hint: do d\n",
 		},
+		"the same hint of several": {
+			err: errors.Join(Hint(errors.New("a"), "do b"), Hint(errors.New("c"), "do b")), code: ExitFailure,
+			said: "tm: a\ntm: c\ntm: hint: do b\n",
+		},
 		"several lines":                  {err: errors.New("a\n\nb \n"), code: ExitFailure, said: "tm: a\ntm: b\n"},
 		"Ctrl-C, as it was noticed":      {ctx: interrupted, err: fmt.Errorf("list: %w", context.Canceled), code: ExitInterrupted, said: "tm: interrupted\n"},
 		"Ctrl-C, with what comes next":   {ctx: interrupted, err: Hint(ErrInterrupted, "again"), code: ExitInterrupted, said: "tm: interrupted\ntm: hint: again\n"},

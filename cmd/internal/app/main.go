@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,12 +52,12 @@ func explain(w io.Writer, name string, err error) {
 	}
 }
 
-// hints returns all hints in an error's tree, the outermost first.
+// hints returns all hints in an error's tree, the outermost first, each once.
 func hints(err error) []string {
 	var out []string
 	var visit func(error)
 	visit = func(err error) {
-		if h, ok := err.(hinted); ok {
+		if h, ok := err.(hinted); ok && !slices.Contains(out, h.hint) {
 			out = append(out, h.hint)
 		}
 		switch e := err.(type) {

@@ -59,7 +59,7 @@ func fill(cmd *cobra.Command, f *pflag.Flag, values []string, from string) error
 			return fmt.Errorf("%s: %w", from, badValue(f, v, err))
 		}
 	}
-	return nil
+	return cmd.Flags().SetAnnotation(f.Name, originKey, []string{from})
 }
 
 func configFile(cmd *cobra.Command) string {

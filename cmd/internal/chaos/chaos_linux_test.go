@@ -81,7 +81,7 @@ func (r *rig) elections() {
 			r.problem("%s: %v", e.kind, e.err)
 			continue
 		}
-		w := window{e.began, e.began.Add(time.Duration(e.seconds * float64(time.Second)))}
+		w := window{e.kind, e.began, e.began.Add(time.Duration(e.seconds * float64(time.Second)))}
 		r.windows, r.leaderless = append(r.windows, w), append(r.leaderless, w)
 		r.report.Elections[e.kind] = append(r.report.Elections[e.kind], e.seconds)
 	}

@@ -97,8 +97,8 @@ type rerun struct {
 	Attempt int     `json:"attempt"`
 	// Own is Seconds without those in which the queue had no leader.
 	Own float64 `json:"own_seconds"`
-	// Calm: queue and store were whole meanwhile.
-	Calm bool `json:"calm"`
+	// Meanwhile is what of queue and store was broken in some part of it.
+	Meanwhile []kind `json:"meanwhile,omitempty"`
 }
 
 func (r *rig) checkTrial(ctx context.Context, row bundle.PlanRow, epochs []int) (f finding) {
@@ -211,7 +211,7 @@ func (r *rig) findRerun(row bundle.PlanRow, a bundle.Attempt, counts *bundle.Com
 		}
 		f.reruns = append(f.reruns, rerun{
 			Seconds: at.Sub(d.at).Seconds(), Own: (at.Sub(d.at) - r.election(d.at, at)).Seconds(),
-			Trial: row.TrialID, Attempt: a.Claim.Attempt + 1, Calm: r.calm(d.at, at),
+			Trial: row.TrialID, Attempt: a.Claim.Attempt + 1, Meanwhile: r.meanwhile(d.at, at),
 		})
 		return
 	}

@@ -22,6 +22,7 @@ const stallAfter = 90 * time.Second
 func (r *rig) drive(plan []fault) {
 	r.t.Helper()
 	ctx := r.t.Context()
+	defer r.countDeliveries(ctx)()
 	var active []*started
 	defer func() {
 		for _, s := range active {
@@ -64,6 +65,30 @@ func (r *rig) drive(plan []fault) {
 			return
 		}
 		time.Sleep(tick) // the driver is a clock
+	}
+}
+
+// countDeliveries looks now and then how many there were, until end is called: the run leaves
+// the queue when it is complete, and takes the number along.
+func (r *rig) countDeliveries(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	most := make(chan uint64)
+	go func() {
+		var seen uint64
+		for ctx.Err() == nil {
+			if _, n, err := r.monitor.jobs(ctx); err == nil {
+				seen = max(seen, n)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second): // nothing tells
+			}
+		}
+		most <- seen
+	}()
+	return func() {
+		cancel()
+		r.report.Deliveries = max(r.report.Deliveries, <-most)
 	}
 }
 

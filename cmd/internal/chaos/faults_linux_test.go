@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,7 +39,7 @@ var errNever = errors.New("not possible here")
 // begin makes a fault happen. end is nil where nothing has to be undone.
 func (r *rig) begin(f fault) (end func(), err error) {
 	switch f.Kind {
-	case store503, storeSlow, storeLost:
+	case store503, storeSlow, storeLost, storeRefuse:
 		return r.breakStore(f), nil
 	case stopLeader, killLeader, wipeNode:
 		return r.breakNode(f)
@@ -137,6 +138,11 @@ func (r *rig) breakStore(f fault) (end func()) {
 	case storeLost:
 		in.Match = func(q *http.Request) bool { return q.Method == http.MethodPut && chance(0.1) }
 		in.Do = testenv.CutAfter()
+	case storeRefuse:
+		in.Match = func(q *http.Request) bool {
+			return q.Method == http.MethodPut && strings.Contains(q.URL.Path, commitsPart)
+		}
+		in.Do = testenv.Answer(http.StatusForbidden, "AccessDenied")
 	}
 	remove := r.tap.proxy.Inject(in)
 	r.note("%s begins", f.Kind)

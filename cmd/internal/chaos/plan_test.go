@@ -29,11 +29,12 @@ const (
 	store503     kind = "s3-503"        // 5% of the requests are answered with 503
 	storeSlow    kind = "s3-slow"       // each request takes 2 s longer
 	storeLost    kind = "s3-lost"       // a tenth of the writes is done and the answer dropped
+	storeRefuse  kind = "s3-refuse"     // no commit may be written: each is answered with 403
 )
 
 var allKinds = []kind{
 	killWorker, freezeWorker, drainWorker, cutWorker, muteWorker, clockJump, fullDisk,
-	stopLeader, killLeader, wipeNode, store503, storeSlow, storeLost,
+	stopLeader, killLeader, wipeNode, store503, storeSlow, storeLost, storeRefuse,
 }
 
 // parseKinds reads a list of kinds with commas between them; all is all of them.
@@ -104,6 +105,10 @@ func draw(seed uint64, s scale, kinds []kind) []fault {
 			f.Worker = 0
 		case stopLeader, killLeader, store503, storeLost:
 			f.Hold = 2*time.Second + vary
+			f.Worker = 0
+		case storeRefuse:
+			f.Hold = 2*s.lease + vary
+			f.For = 0 // there are none
 			f.Worker = 0
 		case clockJump:
 			f.Hold = time.Second + vary

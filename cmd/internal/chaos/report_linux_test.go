@@ -3,7 +3,9 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +116,7 @@ func (p *report) figures() [][2]string {
 		{"bundles whose every file has its sha256", fmt.Sprint(p.Bundles)},
 		{"attempts that ended and left no bundle", fmt.Sprint(p.Without)},
 		{"bundles left with a worker, unsent", fmt.Sprint(p.Unsent)},
-		{"deliveries by the queue", fmt.Sprint(p.Deliveries)},
+		{"deliveries by the queue, a second before the end", fmt.Sprint(p.Deliveries)},
 		{"of them beyond one a trial", fmt.Sprint(int(p.Deliveries) - p.Trials)},
 		{"worker processes", fmt.Sprint(p.Workers)},
 		{"requests to the store", fmt.Sprint(p.StoreRequests)},
@@ -122,6 +124,7 @@ func (p *report) figures() [][2]string {
 		{"from kill -9 until the trial runs again", p.rerunText(rerun.all)},
 		{"the same less the time in which the queue had no leader", p.rerunText(rerun.own)},
 		{"the same where queue and store were whole meanwhile", p.rerunText(rerun.calm)},
+		{"what was broken while those waited that are late without a leader's absence", p.lateText()},
 	}
 	for _, k := range allKinds {
 		if list := p.Elections[k]; len(list) > 0 {
@@ -134,7 +137,7 @@ func (p *report) figures() [][2]string {
 // What of a rerun counts, and whether it does.
 func (r rerun) all() (float64, bool)  { return r.Seconds, true }
 func (r rerun) own() (float64, bool)  { return r.Own, true }
-func (r rerun) calm() (float64, bool) { return r.Seconds, r.Calm }
+func (r rerun) calm() (float64, bool) { return r.Seconds, len(r.Meanwhile) == 0 }
 
 // rerunText says how soon trials of killed workers ran again, by one way to count, and how
 // many later than the bar.
@@ -155,6 +158,28 @@ func (p *report) rerunText(by func(rerun) (float64, bool)) string {
 		return "none"
 	}
 	return fmt.Sprintf("%s; %d later than lease + 5 s", spread(list), over)
+}
+
+// lateText counts what was broken while those waited that ran again too late by [rerun.own].
+func (p *report) lateText() string {
+	counts := map[string]int{}
+	for _, r := range p.Reruns {
+		if r.Own > p.RerunBar {
+			counts[cmp.Or(strings.Join(words(r.Meanwhile), "+"), "nothing")]++
+		}
+	}
+	var list []string
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, fmt.Sprintf("%s: %d", what, counts[what]))
+	}
+	return cmp.Or(strings.Join(list, ", "), "none is")
+}
+
+func words(kinds []kind) (list []string) {
+	for _, k := range kinds {
+		list = append(list, string(k))
+	}
+	return list
 }
 
 // spread is median and maximum of some seconds.

@@ -59,18 +59,27 @@ type death struct {
 }
 
 // window is a time in which the queue or the store was broken.
-type window struct{ from, to time.Time }
+type window struct {
+	kind     kind
+	from, to time.Time
+}
 
 // disturbed notes that something of everybody's was broken until now.
 func (r *rig) disturbed(f fault, from time.Time) {
 	if strings.HasPrefix(string(f.Kind), "s3-") || strings.HasPrefix(string(f.Kind), "nats-") {
-		r.windows = append(r.windows, window{from, time.Now()})
+		r.windows = append(r.windows, window{f.Kind, from, time.Now()})
 	}
 }
 
-// calm reports whether queue and store were whole all the time.
-func (r *rig) calm(from, to time.Time) bool {
-	return !slices.ContainsFunc(r.windows, func(w window) bool { return w.from.Before(to) && from.Before(w.to) })
+// meanwhile lists what of queue and store was broken in some part of a time.
+func (r *rig) meanwhile(from, to time.Time) (kinds []kind) {
+	for _, w := range r.windows {
+		if w.from.Before(to) && from.Before(w.to) && !slices.Contains(kinds, w.kind) {
+			kinds = append(kinds, w.kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
 }
 
 // election is how much of a time lies in windows in which nobody could have begun a trial,

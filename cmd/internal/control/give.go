@@ -22,6 +22,7 @@ import (
 	"github.com/tidemill/tidemill/internal/dispatch"
 	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/manifest"
+	"github.com/tidemill/tidemill/queue/natsqueue"
 )
 
 // Flags say where the run is.
@@ -42,7 +43,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 const Where = `The decision is written to the store first. Then the process that works the data
 directory carries it out, or the queue of a fleet that --queue names is told. Without
 either it is only written, and whoever works on the run obeys it: a fleet within seconds,
-tidemill run when it is given the run next.
+tidemill run when it is given the run next. What puts trials into the queue (resume, retry)
+needs it: where it can't be told the exit code is 1, and the same command does it later.
 
 RUN may be the group of a matrix; then it is for each of its runs. Giving the same order
 again changes nothing and says so. Of several runs those that refuse are told at the end,
@@ -54,6 +56,11 @@ and the others are as they were asked to be.
 // run is given to the others all the same.
 func (f *Flags) Give(cmd *cobra.Command, words []string, o producer.Order, before func(context.Context, bundle.Store, manifest.RunRecord, *producer.Order) error) (err error) {
 	ctx := cmd.Context()
+	if f.queue.URL != "" {
+		if err := f.queue.Check(); err != nil {
+			return err // before anything is decided
+		}
+	}
 	store, err := stores.OpenForReports(ctx, f.store.Where())
 	if err != nil {
 		return err
@@ -67,6 +74,7 @@ func (f *Flags) Give(cmd *cobra.Command, words []string, o producer.Order, befor
 	h := &hand{flags: f, store: store}
 	defer app.Closing(&err, h.close)
 	var refused []error
+	var deaf untold
 	for _, rec := range recs {
 		order := o
 		order.Run = rec.RunID
@@ -76,18 +84,22 @@ func (f *Flags) Give(cmd *cobra.Command, words []string, o producer.Order, befor
 			}
 		}
 		a, err := h.give(ctx, rec, order)
+		if err != nil {
+			a, err = deaf.note(err)
+		}
 		switch {
 		case isRefused(err):
 			refused = append(refused, Explain(err))
 			continue
 		case err != nil:
-			return errors.Join(err, errors.Join(refused...))
+			return errors.Join(err, errors.Join(refused...), deaf.tell(cmd.ErrOrStderr()))
 		}
 		if err := f.print(cmd.OutOrStdout(), order, a); err != nil {
 			return err
 		}
+		warnOfGraders(cmd.ErrOrStderr(), a)
 	}
-	return errors.Join(refused...)
+	return errors.Join(deaf.tell(cmd.ErrOrStderr()), errors.Join(refused...))
 }
 
 // isRefused reports whether a run is not one for such an order, which says nothing of others.
@@ -187,11 +199,10 @@ func (h *hand) producer(ctx context.Context) (*producer.Producer, error) {
 	}
 	p := &producer.Producer{Store: h.store, StoreUUID: identity.StoreUUID, Log: zerolog.Nop(), Version: version.String()}
 	if h.flags.queue.URL != "" {
-		q, err := h.flags.queue.Dial(ctx, identity.StoreUUID)
-		if err != nil {
-			return nil, err
-		}
-		h.undo = append(h.undo, q.Close)
+		q := &lateQueue{dial: func(ctx context.Context) (*natsqueue.Queue, error) {
+			return h.flags.queue.Dial(ctx, identity.StoreUUID)
+		}}
+		h.undo = append(h.undo, q.close)
 		p.Queue = q
 	}
 	h.p = p
@@ -202,6 +213,10 @@ func (f *Flags) print(w io.Writer, o producer.Order, a *producer.Answer) error {
 	if f.json {
 		return app.PrintJSON(w, a)
 	}
-	_, err := fmt.Fprintln(w, Tell(o, a))
+	text := Tell(o, a)
+	if next := f.next(o, a); next != "" {
+		text += "; " + next
+	}
+	_, err := fmt.Fprintln(w, text)
 	return err
 }

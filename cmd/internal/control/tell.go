@@ -21,10 +21,18 @@ func Tell(o producer.Order, a *producer.Answer) string {
 	if goesOn && a.Queued {
 		parts = append(parts, fmt.Sprintf("%s to do, %d of them put into the queue now", app.Count(a.Trials, "trial"), a.Enqueued))
 	}
+	if a.TakenOver > 0 {
+		parts = append(parts, fmt.Sprintf("%d of them were open of a regrade, which leaves them", a.TakenOver))
+	}
 	if len(a.LeftOut) > 0 {
 		parts = append(parts, "left out: "+producer.Reasons(a.LeftOut))
 	}
-	if !a.Queued && a.Changed {
+	switch {
+	case a.Untold != "" && a.Rev > 0:
+		parts = append(parts, "it is written down; the queue could not be told")
+	case a.Untold != "":
+		parts = append(parts, "the queue could not be told")
+	case !a.Queued && a.Changed:
 		parts = append(parts, "it is written down; no process and no queue was told")
 	}
 	return strings.Join(parts, "; ")

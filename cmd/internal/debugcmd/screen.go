@@ -64,6 +64,9 @@ func (s *screen) observe(e worker.Event, a *worker.Attempt) {
 		s.box, _ = a.Sandbox() // it may not be open yet
 	}
 	s.drain()
+	if e.Kind == worker.Phase && e.Phase == s.phase {
+		return // it goes on: what a step left and what the workdir holds are collected one after the other
+	}
 	s.endPhase(e.At)
 	if e.Kind == worker.Phase {
 		s.phase, s.since = e.Phase, e.At

@@ -42,7 +42,8 @@ nothing from the queue.
 
 Waiting, running and due trials are counted in full, also those of paused runs.
 Workers are the slots of those who serve the pool and class and aren't draining; one
-that serves several classes counts in each.
+that serves several classes counts in each, and one that lacks a run's secret too:
+tidemill status says which.
 
 With --listen it answers HTTP until it is interrupted: / is what --json prints,
 /metrics the same for Prometheus, and /?pool=NAME and /?class=NAME a part of it, whose

@@ -105,6 +105,11 @@ func TestWhatCantBeADataDirectory(t *testing.T) {
 	if err := os.Mkdir(locked, 0o500); err != nil {
 		t.Fatal(err)
 	}
+	links := t.TempDir()
+	nowhere, loop := filepath.Join(links, "nowhere"), filepath.Join(links, "loop")
+	if err := errors.Join(os.Symlink("none", nowhere), os.Symlink("loop", loop)); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct{ path, want string }{
 		"a file":              {file, "it or something above it is a file"},
 		"below a file":        {filepath.Join(file, "below"), "it or something above it is a file"},
@@ -112,6 +117,8 @@ func TestWhatCantBeADataDirectory(t *testing.T) {
 		"a name without end":  {filepath.Join(t.TempDir(), strings.Repeat("x", 300)), "file name too long"},
 		"a name with a zero":  {"a\x00b", "invalid argument"},
 		"a place of the kind": {"/proc/self/nowhere", "can't be a data directory"},
+		"a link to nowhere":   {nowhere, "a symlink that leads nowhere"},
+		"a link to itself":    {loop, "a symlink that leads nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.Contains(name, "locked") && os.Geteuid() == 0 {

@@ -45,6 +45,8 @@ func (e *UnusableError) Error() string {
 	switch {
 	case errors.Is(e.Err, syscall.ENOTDIR):
 		return fmt.Sprintf("%s can't be a data directory: it or something above it is a file", e.Dir)
+	case errors.Is(e.Err, os.ErrExist), errors.Is(e.Err, syscall.ELOOP):
+		return fmt.Sprintf("%s can't be a data directory: it is a symlink that leads nowhere", e.Dir)
 	case errors.Is(e.Err, os.ErrPermission), errors.Is(e.Err, syscall.EROFS):
 		return fmt.Sprintf("%s can't be a data directory: this user may not write there", e.Dir)
 	}

@@ -138,7 +138,9 @@ func Dial(ctx context.Context, root string) (net.Conn, error) {
 	return conn, err
 }
 
-// noOwner recognizes what is left of an owner that ended, and what isn't there at all.
+// noOwner recognizes what is left of an owner that ended, what isn't there at all, and what
+// only another user may ask: whoever may read the store reads it as if nobody were there.
 func noOwner(err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) ||
+		errors.Is(err, fs.ErrPermission)
 }

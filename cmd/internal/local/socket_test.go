@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -114,5 +115,15 @@ func TestNobodyToAsk(t *testing.T) {
 		if _, err := Ask(t.Context(), root); !errors.Is(err, ErrNoOwner) {
 			t.Errorf("%s: %v; want %v", name, err, ErrNoOwner)
 		}
+	}
+}
+
+// Who may read a data directory, but not what its owner keeps for himself, finds nobody there.
+func TestAnothersSocket(t *testing.T) {
+	if !noOwner(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)}) {
+		t.Error("an owner who may not be asked is in the way")
+	}
+	if noOwner(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EIO)}) {
+		t.Error("any error is taken for nobody")
 	}
 }

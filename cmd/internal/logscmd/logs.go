@@ -15,14 +15,17 @@ import (
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/fleet"
 	"github.com/tidemill/tidemill/cmd/internal/live"
 	"github.com/tidemill/tidemill/cmd/internal/logview"
+	"github.com/tidemill/tidemill/cmd/internal/queues"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
 )
 
 type options struct {
 	store         stores.Flags
+	queue         queues.Flags
 	agent, grader bool
 	service       string
 	attempt, tail int
@@ -41,7 +44,8 @@ attempt began and its stream: out, err, or *** for a note of ours. Control chara
 made visible; --raw prints one stream byte by byte as the program wrote it.
 
 Of a trial that runs it shows what there is by now. With --follow it goes on as more is
-printed, until the attempt ends. A line is shown when it is complete.
+printed, until the attempt ends. A line is shown when it is complete. What a fleet runs has
+logs when its attempt has ended; with --queue it is told which worker has it.
 
 ` + trials.Words + `
 ` + app.ExitHelp("shown", "", "interrupted"),
@@ -58,6 +62,7 @@ printed, until the attempt ends. A line is shown when it is complete.
 		},
 	}
 	o.store.Register(cmd)
+	o.queue.Register(cmd.Flags())
 	f := cmd.Flags()
 	f.BoolVar(&o.agent, "agent", false, "only what setup and agent printed")
 	f.BoolVar(&o.grader, "grader", false, "only what the grader printed")
@@ -129,6 +134,9 @@ func (o options) stored(ctx context.Context, cmd *cobra.Command, store bundle.St
 	}
 	number := cmp.Or(o.attempt, t.Counted())
 	if number == 0 {
+		if err := o.elsewhere(ctx, cmd, store, t, number); err != nil {
+			return err
+		}
 		return app.Usage(app.Hint(fmt.Errorf("trial %s has not begun", t.Name()), "tidemill status %s says what runs", t.Run))
 	}
 	prefix := bundle.Keys{Run: t.Run}.AttemptFiles(t.Row.TaskID, t.Row.TrialIndex, number)
@@ -151,13 +159,13 @@ func (o options) stored(ctx context.Context, cmd *cobra.Command, store bundle.St
 		}
 	}
 	if shown == 0 {
-		return o.nothing(ctx, store, t, number, prefix)
+		return o.nothing(ctx, cmd, store, t, number, prefix)
 	}
 	return p.End()
 }
 
 // nothing says why an attempt has no logs.
-func (o options) nothing(ctx context.Context, store bundle.Store, t trials.Trial, number int, prefix string) error {
+func (o options) nothing(ctx context.Context, cmd *cobra.Command, store bundle.Store, t trials.Trial, number int, prefix string) error {
 	for _, err := range store.List(ctx, prefix) {
 		if err != nil {
 			return err
@@ -166,8 +174,26 @@ func (o options) nothing(ctx context.Context, store bundle.Store, t trials.Trial
 		return app.Usage(app.Hint(fmt.Errorf("attempt %d of trial %s printed nothing: it ended before that", number, t.Name()),
 			"tidemill show %s says how", trials.ShortID(t.Row.TrialID)))
 	}
+	if err := o.elsewhere(ctx, cmd, store, t, number); err != nil {
+		return err
+	}
 	return app.Usage(app.Hint(fmt.Errorf("attempt %d of trial %s left no files", number, t.Name()),
 		"it may run elsewhere, or its process died; tidemill show %s lists its attempts", trials.ShortID(t.Row.TrialID)))
+}
+
+// elsewhere says that an attempt runs in the fleet, 0 for whichever; nil where nobody knows
+// of one.
+func (o options) elsewhere(ctx context.Context, cmd *cobra.Command, store bundle.Store, t trials.Trial, number int) error {
+	places, err := fleet.Running(ctx, store, &o.queue, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	at, ok := places[t.Row.TrialID]
+	if !ok || number != 0 && number != at.Attempt {
+		return nil
+	}
+	return app.Usage(app.Hint(fmt.Errorf("attempt %d of trial %s runs on worker %s (%s); its files come when it ends", at.Attempt, t.Name(), at.Worker, at.Phase),
+		"tidemill show %s says when it has ended", trials.ShortID(t.Row.TrialID)))
 }
 
 func (o options) printer(w io.Writer) *logview.Printer {

@@ -5,20 +5,25 @@ package lscmd
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/fleet"
 	"github.com/tidemill/tidemill/cmd/internal/live"
-	"github.com/tidemill/tidemill/cmd/internal/progress"
+	"github.com/tidemill/tidemill/cmd/internal/queues"
 	"github.com/tidemill/tidemill/cmd/internal/statuscmd"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
+	"github.com/tidemill/tidemill/manifest"
+	"github.com/tidemill/tidemill/queue"
 )
 
 type options struct {
 	store                     stores.Flags
+	queue                     queues.Flags
 	failed, unscored, missing bool
 	tasks                     []string
 	json                      bool
@@ -32,8 +37,10 @@ func Command() *cobra.Command {
 		Short: "List runs, or the trials of a run",
 		Long: `Ls lists the runs of a store, newest first, or the trials of one of them in the plan's
 order: what became of each, why it ended, its score, how long it took, how many attempts
-were begun, and what it is called. The flags choose among trials; several of --failed,
---unscored and --missing choose what is any of them.
+were begun, and what it is called. RUN may be the group of a matrix: then its runs come
+one after the other. The flags choose among trials; several of --failed,
+--unscored and --missing choose what is any of them. What runs now is told by the process
+that works the data directory, or by the queue of a fleet that --queue names.
 
 --json prints runs as a list, and trials as one JSON object a line.
 ` + app.ExitHelp("listed, also when there is nothing to list", "", ""),
@@ -45,6 +52,7 @@ were begun, and what it is called. The flags choose among trials; several of --f
 		RunE: func(cmd *cobra.Command, args []string) error { return o.execute(cmd, args) },
 	}
 	o.store.Register(cmd)
+	o.queue.Register(cmd.Flags())
 	f := cmd.Flags()
 	f.BoolVar(&o.failed, "failed", false, "only trials whose score is below the threshold")
 	f.BoolVar(&o.unscored, "unscored", false, "only trials that ended without a score")
@@ -65,21 +73,35 @@ func (o options) execute(cmd *cobra.Command, args []string) (err error) {
 	}
 	defer app.Closing(&err, store.Close)
 	if len(args) == 0 {
-		return statuscmd.PrintRuns(ctx, cmd.OutOrStdout(), store, where, o.json)
+		return statuscmd.PrintRuns(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), store, where, &o.queue, o.json)
 	}
 	return o.trials(ctx, cmd, store, args[0])
 }
 
 func (o options) trials(ctx context.Context, cmd *cobra.Command, store bundle.Store, run string) error {
-	rec, err := trials.Load(ctx, store, run)
+	recs, err := trials.Resolve(ctx, store, run)
 	if err != nil {
 		return err
 	}
-	snapshot, err := live.Snapshot(ctx, o.store.Where())
+	running, err := o.running(ctx, store, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	p := newPrinter(cmd.OutOrStdout(), o.json, running(snapshot))
+	for i, rec := range recs {
+		if len(recs) > 1 && !o.json {
+			if err := heading(cmd.OutOrStdout(), rec, i); err != nil {
+				return err
+			}
+		}
+		if err := o.ofRun(ctx, cmd.OutOrStdout(), store, rec, running); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o options) ofRun(ctx context.Context, w io.Writer, store bundle.Store, rec manifest.RunRecord, running map[string]fleet.Place) error {
+	p := newPrinter(w, o.json, running)
 	for t, err := range trials.Walk(ctx, store, rec, o.filter()) {
 		if err != nil {
 			return err
@@ -103,13 +125,18 @@ func (o options) filter() trials.Filter {
 	return f
 }
 
-// running is what a process says that works on the store, by trial.
-func running(s *progress.Snapshot) map[string]progress.Running {
-	out := map[string]progress.Running{}
-	if s != nil {
-		for _, r := range s.Running {
-			out[r.TrialID] = r
-		}
+// running is what a process says that works on the store, by trial, or else the fleet.
+func (o options) running(ctx context.Context, store bundle.Store, stderr io.Writer) (map[string]fleet.Place, error) {
+	s, err := live.Snapshot(ctx, o.store.Where())
+	if err != nil {
+		return nil, err
 	}
-	return out
+	if s == nil {
+		return fleet.Running(ctx, store, &o.queue, stderr)
+	}
+	out := map[string]fleet.Place{}
+	for _, r := range s.Running {
+		out[r.TrialID] = fleet.Place{Running: queue.Running(r)}
+	}
+	return out, nil
 }

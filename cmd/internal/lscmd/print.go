@@ -12,8 +12,8 @@ import (
 	"strconv"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/fleet"
 	"github.com/tidemill/tidemill/cmd/internal/logview"
-	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
 )
 
@@ -29,7 +29,8 @@ type line struct {
 	Status     string   `json:"status,omitempty"`
 	Reason     string   `json:"termination_reason,omitempty"`
 	Class      string   `json:"failure_class,omitempty"`
-	Phase      string   `json:"phase,omitempty"` // that runs now, or that failed
+	Phase      string   `json:"phase,omitempty"`  // that runs now, or that failed
+	Worker     string   `json:"worker,omitempty"` // of a fleet, that runs it now
 	Score      *float64 `json:"score"`
 	Latency    *float64 `json:"latency_s"`
 	Attempts   int      `json:"attempts"`
@@ -38,7 +39,7 @@ type line struct {
 	Detail     string   `json:"detail,omitempty"`
 }
 
-func newLine(t trials.Trial, running map[string]progress.Running) line {
+func newLine(t trials.Trial, running map[string]fleet.Place) line {
 	l := line{
 		RunID: t.Run, TaskID: t.Row.TaskID, TrialIndex: t.Row.TrialIndex, TrialID: t.Row.TrialID,
 		State: string(t.State()), Attempts: t.Attempts, Epoch: t.Epoch,
@@ -51,7 +52,7 @@ func newLine(t trials.Trial, running map[string]progress.Running) line {
 		return l
 	}
 	if r, ok := running[t.Row.TrialID]; ok {
-		l.State, l.Phase, l.Attempts = "running", r.Phase, max(l.Attempts, r.Attempt)
+		l.State, l.Phase, l.Worker, l.Attempts = "running", r.Phase, r.Worker, max(l.Attempts, r.Attempt)
 	}
 	return l
 }
@@ -62,11 +63,11 @@ type printer struct {
 	out     *bufio.Writer
 	enc     *json.Encoder // nil for people
 	color   bool
-	running map[string]progress.Running
+	running map[string]fleet.Place
 	lines   int
 }
 
-func newPrinter(w io.Writer, asJSON bool, running map[string]progress.Running) *printer {
+func newPrinter(w io.Writer, asJSON bool, running map[string]fleet.Place) *printer {
 	p := &printer{out: bufio.NewWriter(w), running: running, color: app.Color(w)}
 	if asJSON {
 		p.enc = json.NewEncoder(p.out)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/logview"
+	"github.com/tidemill/tidemill/cmd/internal/trials"
 	"github.com/tidemill/tidemill/internal/worker"
 )
 
@@ -91,7 +93,7 @@ func (b *bar) Observe(e worker.Event) {
 	case e.Kind == worker.Committed && !e.Outcome.Scored:
 		text, kind = colored(b.color, red, e.Outcome.TerminationReason), said
 	case e.Kind == worker.Retrying || e.Kind == worker.Dropped && e.Outcome.Status != bundle.Cancelled:
-		text, kind = colored(b.color, yellow, string(e.Kind)), withoutNumbers(said)
+		text, kind = colored(b.color, yellow, string(e.Kind)), withoutNumbers(withoutID(said, e.TrialID))
 	default:
 		return
 	}
@@ -99,7 +101,7 @@ func (b *bar) Observe(e worker.Event) {
 	if said != "" {
 		text += ": " + strings.Trim(strconv.QuoteToGraphic(said), `"`)
 	}
-	b.messages.add(b.screen, fmt.Sprintf("%s #%d", strconv.QuoteToGraphic(e.TaskID), e.TrialIndex), text, kind)
+	b.messages.add(b.screen, logview.Visible([]byte(trials.Name(e.TaskID, e.TrialIndex))), text, kind)
 }
 
 // piece is a part of the bar's text; it is left out where there is no room for it.

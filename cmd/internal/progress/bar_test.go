@@ -138,7 +138,8 @@ func TestBarTellsEqualMessagesOnce(t *testing.T) {
 			e.Outcome.Detail = "grader ended with exit code 127"
 			r.Observe(e)
 			again := event(worker.Retrying, "b")
-			again.Why = fmt.Sprintf("runtime_lost: attempt 2 of 3 follows in 1.%ds", i)
+			again.TrialID = fmt.Sprintf("%032x", 0xabcdef+i)
+			again.Why = fmt.Sprintf("runtime_lost: exec %s: gone; attempt 2 of 3 follows in 1.%ds", again.TrialID, i)
 			r.Observe(again)
 		})
 	}
@@ -149,15 +150,15 @@ func TestBarTellsEqualMessagesOnce(t *testing.T) {
 	r.Close()
 	lines := terminal(out.String())
 	slices.Sort(lines) // the first two come in any order
-	pauses := regexp.MustCompile(`in 1\.\d+s`)
-	got := pauses.ReplaceAllString(strings.Join(lines, "\n"), "in 1.Xs")
+	pauses := regexp.MustCompile(`exec [0-9a-f]{32}: gone; (.*) in 1\.\d+s`)
+	got := pauses.ReplaceAllString(strings.Join(lines, "\n"), "exec ID: gone; $1 in 1.Xs")
 	want := strings.Join([]string{
 		"",
-		`"t" #0: grader_error: grader ended with exit code 127`,
-		`"t" #0: grader_error: grader ended with exit code 2`,
-		`"t" #0: retrying: runtime_lost: attempt 2 of 3 follows in 1.Xs`,
 		"19 times more: grader_error: grader ended with exit code 127",
-		"19 times more: retrying: runtime_lost: attempt 2 of 3 follows in 1.Xs",
+		"19 times more: retrying: runtime_lost: exec ID: gone; attempt 2 of 3 follows in 1.Xs",
+		`t#0: grader_error: grader ended with exit code 127`,
+		`t#0: grader_error: grader ended with exit code 2`,
+		`t#0: retrying: runtime_lost: exec ID: gone; attempt 2 of 3 follows in 1.Xs`,
 	}, "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the screen shows (-want +got):\n%s", diff)
@@ -203,8 +204,8 @@ func TestBarOnAScreen(t *testing.T) {
 	want := []string{
 		"run r: 2 tasks, 4 trials",
 		"going on with run old: 1 task, 9 trials, 3 of them done",
-		`"evil\x1b[31m" #0: grader_error: NaN is\nnot finite`,
-		`"t" #0: dropped: the commit could not be written`,
+		`evil^[[31m#0: grader_error: NaN is\nnot finite`,
+		`t#0: dropped: the commit could not be written`,
 		"stopping: no new trial begins; running ones may go on for 10s, Ctrl-C ends them at once",
 		"",
 	}

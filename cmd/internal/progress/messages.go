@@ -64,6 +64,14 @@ func (m *messages) flush(w io.Writer) {
 	}
 }
 
+// withoutID makes texts equal that differ in the trial that they name.
+func withoutID(text, trialID string) string {
+	if trialID == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, trialID, "")
+}
+
 // withoutNumbers makes texts equal that differ in numbers, such as how long a pause is.
 func withoutNumbers(text string) string {
 	return strings.Map(func(r rune) rune {

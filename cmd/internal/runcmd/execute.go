@@ -60,6 +60,9 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 	if err := app.CheckRunID(o.runID, files); err != nil {
 		return err
 	}
+	if err := o.noteStore(s.log); err != nil {
+		return err
+	}
 	if err := stores.OnlyHere(o.data, "tidemill run", files); err != nil {
 		return err
 	}
@@ -72,6 +75,19 @@ func (o options) execute(cmd *cobra.Command, paths []string) (err error) {
 	}
 	s.submit = s.submitAll
 	return s.conclude(ctx)
+}
+
+// noteStore says that a run goes into the data directory, where a store is named for other
+// commands.
+func (o *options) noteStore(log zerolog.Logger) error {
+	rank, from := o.other.Named(o.data)
+	if rank == app.ByCommandLine {
+		return o.other.Refuse("run", o.data)
+	}
+	if rank != app.ByDefault {
+		log.Warn().Str("data", o.data).Msg(from + " names a store, which tidemill run doesn't use: results go into its data directory; tidemill submit is for others")
+	}
+	return nil
 }
 
 // session begins an execution.

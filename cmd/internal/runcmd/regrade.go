@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/runtimes"
@@ -50,6 +51,9 @@ said.
 
 Without --failed or --unscored it is for every selected trial, whatever its outcome. After
 an interruption or a crash, give the same command again: it goes on with what is open.
+
+It works in a data directory, on this machine. A store that TIDEMILL_STORE names is
+refused, unless --data names the directory.
 ` + app.ExitHelp("every trial of the run is scored", "finished, and the run has trials without a score", "interrupted; give the same command again to go on"),
 		Example: `  tidemill regrade nightly-7 --pack ./packs/corrected
   tidemill regrade nightly-7 --failed --task 'HumanEval/*'
@@ -100,6 +104,9 @@ func (o *regradeOptions) selection() producer.Selection {
 // regrade does it all, in the order in which a run does.
 func (o *regradeOptions) regrade(cmd *cobra.Command, runID string) (err error) {
 	ctx := cmd.Context()
+	if err := o.other.Refuse("regrade", o.data); err != nil {
+		return err
+	}
 	s, err := o.session(cmd)
 	if err != nil {
 		return err
@@ -198,6 +205,12 @@ func (s *session) putBack(ctx context.Context, rec manifest.RunRecord, packs []*
 	s.runs = append(s.runs, rec)
 	s.works.add(rec)
 	s.reporter.Submitted(progress.Run{RunID: rec.RunID, Group: rec.Group, Continued: re.Continued, Tasks: re.Tasks, Trials: re.Trials})
+	if n := re.TakenOver[bundle.ControlRetry]; n > 0 {
+		s.log.Warn().Str("run_id", rec.RunID).Int("trials", n).Msg("trials that retry had put back are graded again instead; their agents don't run again")
+	}
+	if n := re.TakenOver[bundle.ControlRegrade]; n > 0 {
+		s.log.Warn().Str("run_id", rec.RunID).Int("trials", n).Msg("open trials of an earlier regrade are taken over")
+	}
 	if len(re.LeftOut) > 0 {
 		s.log.Warn().Str("run_id", rec.RunID).Str("why", producer.Reasons(re.LeftOut)).Msg("selected trials that are not graded again")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/local"
 	"github.com/tidemill/tidemill/cmd/internal/runtimes"
+	"github.com/tidemill/tidemill/cmd/internal/stores"
 )
 
 // options are the command's flags.
@@ -30,6 +31,7 @@ type options struct {
 	json     bool
 	vars     app.VarFlags
 	sweep    runtimes.SweepFlags
+	other    stores.Elsewhere
 	log      *app.LogFlags
 }
 
@@ -80,6 +82,7 @@ func (o *options) register(cmd *cobra.Command) {
 	f.IntVar(&o.maxTasks, "max-tasks", 20, aggregatecmd.MaxTasksHelp)
 	f.BoolVar(&o.json, "json", false, "print aggregate.json instead of a table, one for each run")
 	o.sweep.Register(f)
+	o.other.Register(cmd)
 	o.vars.Register(cmd)
 }
 

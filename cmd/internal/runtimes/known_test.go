@@ -31,6 +31,11 @@ func TestKnownTypes(t *testing.T) {
 		if none := kind.Images == manifest.ImagesNone; none == rt.Properties().Images {
 			t.Errorf("%s: a run file may not have an image: %t; the runtime has images: %t", kind.Name, none, rt.Properties().Images)
 		}
+		for _, key := range kind.Lacks {
+			if slices.Contains(rt.Properties().Limits, key) {
+				t.Errorf("%s: %s is refused in run files, and the runtime has it", kind.Name, key)
+			}
+		}
 		if err := prepare(t, rt, "surely-unknown", "x"); err == nil {
 			t.Errorf("%s: an unknown option is accepted, and refused in run files", kind.Name)
 		}

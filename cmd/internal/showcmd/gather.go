@@ -5,11 +5,13 @@ package showcmd
 import (
 	"cmp"
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/cmd/internal/fleet"
 	"github.com/tidemill/tidemill/cmd/internal/live"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
@@ -26,7 +28,9 @@ type description struct {
 	Epoch      int               `json:"epoch"` // the current one
 	Commit     *bundle.Commit    `json:"commit"`
 	Running    *progress.Running `json:"running"`
-	Attempts   []attempt         `json:"attempts"`
+	// Worker of a fleet that runs it now; absent where one process is all there is.
+	Worker   string    `json:"worker,omitempty"`
+	Attempts []attempt `json:"attempts"`
 	// Files are those of one attempt.
 	Files files `json:"files"`
 }
@@ -39,7 +43,7 @@ type attempt struct {
 	Began    time.Time       `json:"began_at"`
 	Ended    *time.Time      `json:"ended_at"`
 	Counts   bool            `json:"counts"`  // it was committed
-	Running  bool            `json:"running"` // as far as a process here says
+	Running  bool            `json:"running"` // as far as a process here says, or the fleet
 	Charged  bool            `json:"charged"`
 	Outcome  *bundle.Outcome `json:"outcome"`
 	Why      string          `json:"why,omitempty"`
@@ -57,19 +61,13 @@ type file struct {
 	Size int64  `json:"size"`
 }
 
-func (o options) gather(ctx context.Context, store bundle.Store, t trials.Trial) (*description, error) {
+func (o options) gather(ctx context.Context, store bundle.Store, t trials.Trial, stderr io.Writer) (*description, error) {
 	d := &description{
 		RunID: t.Run, TaskID: t.Row.TaskID, TrialIndex: t.Row.TrialIndex, TrialID: t.Row.TrialID,
 		State: string(t.State()), Epoch: t.Epoch, Commit: t.Commit, Attempts: []attempt{},
 	}
-	snapshot, err := live.Snapshot(ctx, o.store.Where())
-	if err != nil {
+	if err := o.findRunning(ctx, store, d, stderr); err != nil {
 		return nil, err
-	}
-	if snapshot != nil {
-		if i := slices.IndexFunc(snapshot.Running, func(r progress.Running) bool { return r.TrialID == d.TrialID }); i >= 0 {
-			d.Running, d.State = &snapshot.Running[i], "running"
-		}
 	}
 	keys := bundle.Keys{Run: t.Run}
 	all, err := bundle.ListAttempts(ctx, store, keys, t.Row.TrialID)
@@ -97,6 +95,30 @@ func (o options) gather(ctx context.Context, store bundle.Store, t trials.Trial)
 	}
 	slices.SortFunc(d.Files.List, func(a, b file) int { return cmp.Compare(a.Path, b.Path) })
 	return d, nil
+}
+
+// findRunning finds out whether the trial runs: here, or else somewhere in the fleet.
+func (o options) findRunning(ctx context.Context, store bundle.Store, d *description, stderr io.Writer) error {
+	snapshot, err := live.Snapshot(ctx, o.store.Where())
+	if err != nil {
+		return err
+	}
+	if snapshot != nil {
+		if i := slices.IndexFunc(snapshot.Running, func(r progress.Running) bool { return r.TrialID == d.TrialID }); i >= 0 {
+			d.Running, d.State = &snapshot.Running[i], "running"
+		}
+		return nil
+	}
+	places, err := fleet.Running(ctx, store, &o.queue, stderr)
+	at, ok := places[d.TrialID]
+	if d.Commit != nil && d.Commit.Attempt >= at.Attempt {
+		return err // it has ended since its worker told of it
+	}
+	if ok {
+		running := progress.Running(at.Running)
+		d.Running, d.State, d.Worker = &running, "running", at.Worker
+	}
+	return err
 }
 
 func (d *description) attempt(a bundle.Attempt) attempt {

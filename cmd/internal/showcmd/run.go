@@ -5,8 +5,9 @@ package showcmd
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
@@ -32,11 +33,12 @@ type pack struct {
 	Tasks  int    `json:"tasks"`
 }
 
-func (o options) run(ctx context.Context, w io.Writer, store bundle.Store, rec manifest.RunRecord) error {
+func (o options) run(ctx context.Context, cmd *cobra.Command, store bundle.Store, rec manifest.RunRecord) error {
 	if o.attempt != 0 {
 		return app.Usage(app.Hint(errors.New("--attempt is about a trial, and a run is named"), "name a trial as %s/TASK#INDEX", rec.RunID))
 	}
-	d, err := statuscmd.Describe(ctx, store, o.store.Where(), rec.RunID)
+	w := cmd.OutOrStdout()
+	d, err := statuscmd.Describe(ctx, cmd.ErrOrStderr(), store, o.store.Where(), &o.queue, rec.RunID)
 	if err != nil {
 		return err
 	}

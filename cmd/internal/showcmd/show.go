@@ -7,12 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
+	"github.com/tidemill/tidemill/cmd/internal/queues"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/cmd/internal/trials"
 )
 
 type options struct {
 	store   stores.Flags
+	queue   queues.Flags
 	attempt int
 	json    bool
 }
@@ -25,7 +27,8 @@ func Command() *cobra.Command {
 		Short: "Show all that is known of a trial, or describe a run",
 		Long: `Show tells how a trial ended, how it was graded, what it took, which attempts were made
 and how they ended, which files the one that counts left, and where they are. Of a run it
-tells what it was made from, and how far it is.
+tells what it was made from, and how far it is. What runs now is told by the process that
+works the data directory, or by the queue of a fleet that --queue names.
 
 ` + trials.Words + `
 ` + app.ExitHelp("shown", "", ""),
@@ -37,6 +40,7 @@ tells what it was made from, and how far it is.
 		RunE: func(cmd *cobra.Command, args []string) error { return o.execute(cmd, args[0]) },
 	}
 	o.store.Register(cmd)
+	o.queue.Register(cmd.Flags())
 	cmd.Flags().IntVar(&o.attempt, "attempt", 0, "whose files to list, by its `number` (default the one that counts, else the last)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
@@ -54,13 +58,13 @@ func (o options) execute(cmd *cobra.Command, word string) (err error) {
 		return err
 	}
 	if rec != nil {
-		return o.run(ctx, cmd.OutOrStdout(), store, *rec)
+		return o.run(ctx, cmd, store, *rec)
 	}
 	t, err := trials.Find(ctx, store, word)
 	if err != nil {
-		return err
+		return trials.OnlyGroup(ctx, store, word, "show", err)
 	}
-	d, err := o.gather(ctx, store, t)
+	d, err := o.gather(ctx, store, t, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

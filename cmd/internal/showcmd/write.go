@@ -73,7 +73,11 @@ func (d *description) write(w io.Writer) error {
 func (d *description) state() string {
 	switch {
 	case d.Running != nil:
-		return fmt.Sprintf("running: %s, began %s ago", d.Running.Phase, app.Took(time.Since(d.Running.Since)))
+		began := app.Took(time.Since(d.Running.Since))
+		if d.Worker != "" {
+			return fmt.Sprintf("running on %s (%s), began %s ago", d.Worker, d.Running.Phase, began)
+		}
+		return fmt.Sprintf("running: %s, began %s ago", d.Running.Phase, began)
 	case d.Commit == nil && len(d.Attempts) == 0:
 		return "missing: it has not begun"
 	case d.Commit == nil:
@@ -86,7 +90,7 @@ func (d *description) state() string {
 
 func (d *description) result(r rows) {
 	o, g := d.Commit.Outcome, d.Commit.Grade
-	r.add("outcome", "%s, %s", o.Status, o.TerminationReason)
+	r.add("outcome", "%s", ended(o, ", "))
 	if o.FailureClass != bundle.NoFailure {
 		r.add("failure", "%s%s", o.FailureClass, inPhase(o))
 	}
@@ -107,11 +111,21 @@ func (d *description) result(r rows) {
 			r.add("step", "%s %s", s.Name, number(*s.Score))
 		}
 	}
-	r.add("reasons", "%s", g.Reasons)
+	if g.Reasons != o.Detail { // which is all that there is where nothing was graded
+		r.add("reasons", "%s", g.Reasons)
+	}
 	if again := d.Commit.Regraded; again != nil {
 		r.add("regraded", "what attempt %d left, by the grader of pack %.12s", again.Attempt, again.Pack)
 	}
 	metrics(r, d.Commit.Metrics)
+}
+
+// ended is how an attempt ended and why, which is one word where one says both.
+func ended(o bundle.Outcome, between string) string {
+	if string(o.Status) == o.TerminationReason {
+		return o.TerminationReason
+	}
+	return string(o.Status) + between + o.TerminationReason
 }
 
 func inPhase(o bundle.Outcome) string {
@@ -170,7 +184,7 @@ func (a attempt) line(d *description) string {
 	case a.Outcome == nil:
 		parts = append(parts, a.unended(d))
 	default:
-		parts = append(parts, string(a.Outcome.Status)+" "+a.Outcome.TerminationReason)
+		parts = append(parts, ended(*a.Outcome, " "))
 	}
 	if a.Counts {
 		parts = append(parts, "counts")

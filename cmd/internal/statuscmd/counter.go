@@ -34,9 +34,9 @@ type counter struct {
 	mu      sync.Mutex
 	cache   *cache // nil before the first look
 	known   map[trialKey]shown
-	older   map[cacheKey]struct{} // commits that were counted and aren't of their trial's highest epoch
-	reasons []string              // termination reasons, by number
-	micros  int64                 // what agents of the commits reported to have spent, in micro-dollars
+	older   map[cacheKey]uint32 // attempts of commits that were counted and aren't of their trial's highest epoch
+	reasons []string            // termination reasons, by number
+	micros  int64               // what agents of the commits reported to have spent, in micro-dollars
 	recent  []time.Time
 }
 
@@ -58,7 +58,7 @@ var states = []trials.State{trials.Passed, trials.Failed, trials.Unscored}
 func newCounter(store bundle.Store, rec manifest.RunRecord) *counter {
 	return &counter{
 		store: store, rec: rec, base: summarize(rec), known: map[trialKey]shown{},
-		older: map[cacheKey]struct{}{}, ends: governor.NewEnds(store, rec.RunID),
+		older: map[cacheKey]uint32{}, ends: governor.NewEnds(store, rec.RunID),
 	}
 }
 
@@ -119,12 +119,25 @@ func (c *counter) look(ctx context.Context) (*Description, error) {
 	return c.describe(epochs, now, spent), nil
 }
 
-// counts reports whether an attempt is the one that is shown for its trial.
+// counts reports whether an attempt is one that was committed: in the epoch that is shown
+// of its trial, or in one before it.
 func (c *counter) counts(trial string, attempt int) bool {
 	key, ok := parseTrialKey(trial)
+	if !ok {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return ok && c.known[key].attempt == uint32(attempt)
+	now := c.known[key]
+	if now.attempt == uint32(attempt) {
+		return true
+	}
+	for epoch := range now.epoch { // from 0, which is none
+		if older, ok := c.older[cacheKey{key, epoch}]; ok && older == uint32(attempt) {
+			return true
+		}
+	}
+	return false
 }
 
 func parseTrialKey(id string) (key trialKey, ok bool) {
@@ -162,10 +175,10 @@ func (c *counter) add(key trialKey, epoch int, o outcome) {
 	c.micros += o.micros // each commit comes here once
 	switch was := c.known[key].epoch; {
 	case was > uint32(epoch):
-		c.older[cacheKey{key, uint32(epoch)}] = struct{}{}
+		c.older[cacheKey{key, uint32(epoch)}] = o.attempt
 		return
 	case was > 0:
-		c.older[cacheKey{key, was}] = struct{}{}
+		c.older[cacheKey{key, was}] = c.known[key].attempt
 	}
 	reason := slices.Index(c.reasons, o.reason)
 	if reason < 0 {
@@ -185,7 +198,9 @@ func (c *counter) describe(epochs bundle.Epochs, now bundle.ControlState, spent 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d := &Description{summary: c.base, steered: steer(&c.rec, now), ByReason: map[string]int{}, Wasted: spent}
-	d.CostUSD = float64(c.micros)/1e6 + spent.CostUSD
+	// An end may be there before the commit that it tells of was seen: the commit's cost
+	// comes with the commit.
+	d.CostUSD = float64(c.micros)/1e6 + spent.WastedUSD
 	d.PerMinute = c.speed()
 	for key, s := range c.known {
 		if int(s.epoch) < epochs.Of(hex.EncodeToString(key[:])) {

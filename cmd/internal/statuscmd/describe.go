@@ -35,7 +35,8 @@ type Description struct {
 	ByReason map[string]int `json:"by_termination_reason"`
 	steered
 	// PerMinute is how many trials became done in a minute, lately, and ETA how long the
-	// rest takes at that speed, in seconds; 0 where that says nothing.
+	// rest takes at that speed, in seconds; 0 where that says nothing, and where nothing
+	// that waits can begin.
 	PerMinute float64 `json:"per_minute"`
 	ETA       float64 `json:"eta_s,omitempty"`
 	// CostUSD is what agents reported to have spent, in all attempts.
@@ -44,6 +45,8 @@ type Description struct {
 	Wasted governor.Spent `json:"wasted"`
 	// Live is what the process says that works on the run; nil when none does.
 	Live *activity `json:"live"`
+
+	idle bool // nobody works on it
 }
 
 type activity struct {
@@ -74,10 +77,11 @@ func (d *Description) attach(ctx context.Context, n news) error {
 		return nil
 	}
 	d.look(n)
+	d.idle = n.idle
 	if n.works(d.RunID) && d.State == producer.StateOpen {
 		d.State = stateRunning
 	}
-	if d.PerMinute > 0 && d.State != producer.StatePaused && d.Ended == nil {
+	if d.PerMinute > 0 && !d.stands() {
 		d.ETA = math.Round(60 * float64(d.Trials-d.Done) / d.PerMinute)
 	}
 	if n.owner != nil {
@@ -88,8 +92,26 @@ func (d *Description) attach(ctx context.Context, n news) error {
 		return nil
 	}
 	var err error
-	d.Live, err = n.fleet.describe(ctx, d.RunID, d.asks.Pool)
-	return err
+	if d.Live, err = n.fleet.describe(ctx, d.RunID, d.asks.Pool); err != nil {
+		return err
+	}
+	if d.lost() {
+		d.ETA = 0
+		d.HeldUp = append(d.HeldUp, fmt.Sprintf("the queue has none of the %s that aren't done: it lost them, or their submission goes on; tidemill resume %s puts them in",
+			app.Count(d.Trials-d.Done, "trial"), d.RunID))
+	}
+	return nil
+}
+
+// lost reports that trials of an open run wait nowhere, and nobody has them.
+func (d *Description) lost() bool {
+	open := d.Ended == nil && (d.State == producer.StateOpen || d.State == stateRunning)
+	return open && (d.Live.Queue == nil || d.Live.Queue.Live() == 0) && len(d.Live.Running)+len(d.Live.Uploading) == 0
+}
+
+// stands reports whether nothing that waits can begin: then no speed says when it ends.
+func (d *Description) stands() bool {
+	return d.State == producer.StatePaused || d.Ended != nil || len(d.HeldUp) > 0 || d.idle
 }
 
 func (d *Description) attachOwner(s *progress.Snapshot) {
@@ -98,8 +120,11 @@ func (d *Description) attachOwner(s *progress.Snapshot) {
 		return
 	}
 	d.Live = &activity{
-		Slots: s.Slots, Retries: c.Retries, ETA: s.ETA(time.Now()).Seconds(),
+		Slots: s.Slots, Retries: c.Retries,
 		Running: d.own(s.Running), Uploading: d.own(s.Uploading),
+	}
+	if !d.stands() {
+		d.Live.ETA = s.ETA(time.Now()).Seconds()
 	}
 }
 
@@ -166,7 +191,7 @@ func (d *Description) Write(w io.Writer) error {
 	if d.Live != nil {
 		row("running", "%d of %d slots", len(d.Live.Running), d.Live.Slots)
 		for _, r := range d.Live.Running {
-			row("", "%s #%d attempt %d: %s, began %s ago", logview.Visible([]byte(r.TaskID)), r.TrialIndex, r.Attempt, r.Phase, app.Took(time.Since(r.Since)))
+			row("", "%s attempt %d: %s, began %s ago", logview.Visible([]byte(trials.Name(r.TaskID, r.TrialIndex))), r.Attempt, r.Phase, app.Took(time.Since(r.Since)))
 		}
 		if n := len(d.Live.Uploading); n > 0 {
 			row("uploading", "%s", app.Count(n, "bundle"))
@@ -177,7 +202,10 @@ func (d *Description) Write(w io.Writer) error {
 	if d.Live != nil && d.Live.ETA > 0 {
 		eta = d.Live.ETA // which knows when it began
 	}
-	if eta > 0 {
+	switch {
+	case len(d.HeldUp) > 0:
+		row("eta", "-")
+	case eta > 0:
 		row("eta", "%s", took(eta))
 	}
 	return tw.Flush()
@@ -215,9 +243,21 @@ func (d *Description) writeSpent(row func(key, format string, args ...any)) {
 	}
 }
 
+// inFlightWords tell how many jobs the queue has given out, and how many of them workers
+// say that they run where that is fewer: others are just taken, were handed back, or were a
+// worker's that is gone.
+func (a *activity) inFlightWords() string {
+	words := fmt.Sprintf("%d in flight", a.Queue.InFlight)
+	full := slices.ContainsFunc(a.Workers, func(m member) bool { return m.Unnamed })
+	if n := a.inFlight(); n < a.Queue.InFlight && !full {
+		words += fmt.Sprintf(" (%d of them running)", n)
+	}
+	return words
+}
+
 func (a *activity) writeFleet(row func(key, format string, args ...any)) {
 	if a.Queue != nil {
-		row("queue", "%d waiting, %d delayed, %d in flight, %d dead", a.Queue.Pending, a.Queue.Delayed, a.Queue.InFlight, a.Queue.Dead)
+		row("queue", "%d waiting, %d delayed, %s, %d dead", a.Queue.Pending, a.Queue.Delayed, a.inFlightWords(), a.Queue.Dead)
 	}
 	for i, m := range a.Workers {
 		key := ""

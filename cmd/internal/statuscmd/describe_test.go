@@ -44,7 +44,7 @@ func TestWhatAPersonReads(t *testing.T) {
 	d.Wasted.Lost = map[string]governor.Lost{"w1": {Attempts: 1, Seconds: 45.404569021}}
 	for _, line := range []string{
 		`rate +100\.0%, with the earlier outcomes of what was put back`,
-		` +a #0 attempt 1: grade, began 4[5-9]s ago`,
+		` +a#0 attempt 1: grade, began 4[5-9]s ago`,
 		`eta +2h14m`,
 		`wasted +2 attempts that didn't count, 7m11s`,
 		`lost +1 attempt of w1, which died or lost its lease; 45s until they began anew`,

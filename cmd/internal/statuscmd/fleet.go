@@ -6,16 +6,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/fleet"
 	"github.com/tidemill/tidemill/cmd/internal/live"
+	"github.com/tidemill/tidemill/cmd/internal/local"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/queues"
+	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/internal/producer"
 	"github.com/tidemill/tidemill/internal/worker"
 	"github.com/tidemill/tidemill/queue"
@@ -29,25 +31,21 @@ type sources struct {
 	queue *natsqueue.Queue // nil without
 }
 
-// connect opens what there is. A queue that can't be reached is told, and is no reason to
-// say nothing of the store.
+// connect opens what there is.
 func connect(ctx context.Context, store bundle.Store, where string, flags *queues.Flags, stderr io.Writer) (*sources, error) {
-	s := &sources{where: where}
-	if flags == nil || flags.URL == "" {
-		return s, nil
+	q, err := fleet.Dial(ctx, store, flags, stderr)
+	return &sources{where: where, queue: q}, err
+}
+
+// isIdle reports whether a store is the directory of one process that has gone: what is
+// nobody's directory may be worked by a fleet.
+func isIdle(where string) bool {
+	dir, ok := stores.Directory(where)
+	if !ok {
+		return false
 	}
-	identity, err := bundle.ReadIdentity(ctx, store)
-	if err != nil {
-		return nil, err
-	}
-	if s.queue, err = flags.Dial(ctx, identity.StoreUUID); err != nil {
-		if !errors.Is(err, queue.ErrUnreachable) {
-			return nil, err
-		}
-		fmt.Fprintf(stderr, "tidemill: %v; this is what the store knows\n", err)
-		s.queue = nil
-	}
-	return s, nil
+	_, err := os.Stat(local.HiddenOf(dir))
+	return err == nil
 }
 
 func (s *sources) close() error {
@@ -61,6 +59,8 @@ func (s *sources) close() error {
 type news struct {
 	owner *progress.Snapshot
 	fleet *crew
+	// idle: the directory was worked by one process, and is by none now.
+	idle bool
 }
 
 // crew is what the queue says.
@@ -69,9 +69,20 @@ type crew struct {
 	stats   func(ctx context.Context, run string) (*queue.Stats, error)
 }
 
+// count asks what the queue has of a run, once: so it is from before whatever is asked next.
+func (f *crew) count(ctx context.Context, run string) error {
+	st, err := f.stats(ctx, run)
+	f.stats = func(context.Context, string) (*queue.Stats, error) { return st, nil }
+	return err
+}
+
 func (s *sources) ask(ctx context.Context) (n news, err error) {
-	if n.owner, err = live.Snapshot(ctx, s.where); err != nil || n.owner != nil || s.queue == nil {
+	if n.owner, err = live.Snapshot(ctx, s.where); err != nil || n.owner != nil {
 		return n, err
+	}
+	if s.queue == nil {
+		n.idle = isIdle(s.where)
+		return n, nil
 	}
 	workers, err := s.queue.Workers(ctx)
 	if err != nil {
@@ -125,6 +136,8 @@ type member struct {
 	Refuses string `json:"refuses,omitempty"`
 	// Running is how many trials of this run it works on.
 	Running int `json:"running"`
+	// Unnamed: it works on more than it names.
+	Unnamed bool `json:"-"`
 }
 
 // describe is what a fleet does for a run: workers of its pool, and what they run of it.
@@ -134,6 +147,7 @@ func (f *crew) describe(ctx context.Context, run, pool string) (*activity, error
 		m := member{
 			Worker: w.Worker, Pool: w.Pool, Offers: w.Offers, Slots: w.Slots, Busy: w.Busy,
 			Version: w.Version, Since: w.Since, Draining: w.Draining, Holds: w.Holds, Refuses: w.Refuses[run],
+			Unnamed: len(w.Running) >= queue.MaxRunning,
 		}
 		for _, r := range w.Running {
 			if r.Run != run {

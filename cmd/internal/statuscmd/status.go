@@ -97,9 +97,15 @@ func (o options) execute(cmd *cobra.Command, args []string) (err error) {
 }
 
 // PrintRuns lists the runs of a store, the newest first. where is what the store was
-// opened by: a process that works there is asked what is running.
-func PrintRuns(ctx context.Context, w io.Writer, store bundle.Store, where string, asJSON bool) error {
-	return printAll(ctx, w, store, &sources{where: where}, asJSON)
+// opened by: a process that works there is asked what is running, or the queue that flags
+// name.
+func PrintRuns(ctx context.Context, w, stderr io.Writer, store bundle.Store, where string, flags *queues.Flags, asJSON bool) (err error) {
+	from, err := connect(ctx, store, where, flags, stderr)
+	if err != nil {
+		return err
+	}
+	defer app.Closing(&err, from.close)
+	return printAll(ctx, w, store, from, asJSON)
 }
 
 func printAll(ctx context.Context, w io.Writer, store bundle.Store, from *sources, asJSON bool) error {
@@ -122,21 +128,34 @@ func printRuns(ctx context.Context, w io.Writer, runs []summary, from *sources, 
 	return writeList(w, runs)
 }
 
-// Describe tells about a run. where is what the store was opened by.
-func Describe(ctx context.Context, store bundle.Store, where, runID string) (*Description, error) {
-	return describe(ctx, store, &sources{where: where}, runID)
-}
-
-func describe(ctx context.Context, store bundle.Store, from *sources, runID string) (*Description, error) {
-	n, err := from.ask(ctx)
+// Describe tells about a run. where and flags are as in [PrintRuns].
+func Describe(ctx context.Context, stderr io.Writer, store bundle.Store, where string, flags *queues.Flags, runID string) (d *Description, err error) {
+	from, err := connect(ctx, store, where, flags, stderr)
 	if err != nil {
 		return nil, err
 	}
+	defer app.Closing(&err, from.close)
+	return describe(ctx, store, from, runID)
+}
+
+func describe(ctx context.Context, store bundle.Store, from *sources, runID string) (*Description, error) {
 	rec, err := trials.Load(ctx, store, runID)
 	if err != nil {
 		return nil, err
 	}
-	c := newCounter(store, rec)
+	return lookAgain(ctx, from, newCounter(store, rec))
+}
+
+// lookAgain asks first and counts then: what was done meanwhile is counted, and neither
+// running nor lost.
+func lookAgain(ctx context.Context, from *sources, c *counter) (*Description, error) {
+	n, err := from.ask(ctx)
+	if err == nil && n.fleet != nil {
+		err = n.fleet.count(ctx, c.rec.RunID)
+	}
+	if err != nil {
+		return nil, err
+	}
 	d, err := c.look(ctx)
 	if err != nil {
 		return nil, err

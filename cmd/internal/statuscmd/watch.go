@@ -73,19 +73,6 @@ func watched(ctx context.Context, store bundle.Store, args []string) (manifest.R
 	return trials.Load(ctx, store, args[0])
 }
 
-// lookAgain asks first and counts then: what was done meanwhile is counted, not running.
-func lookAgain(ctx context.Context, from *sources, c *counter) (*Description, error) {
-	n, err := from.ask(ctx)
-	if err != nil {
-		return nil, err
-	}
-	d, err := c.look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return d, d.attach(ctx, n)
-}
-
 // showLines writes a JSON line when something changed.
 func showLines(w io.Writer) func(*Description) error {
 	var last []byte

@@ -6,12 +6,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tidemill/tidemill/bundle"
+	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/internal/dispatch"
 	"github.com/tidemill/tidemill/manifest"
 )
@@ -56,6 +58,31 @@ func group(ctx context.Context, s bundle.Store, name string) ([]manifest.RunReco
 	})
 	return members, nil
 }
+
+// OnlyGroup makes an error that says so of one of finding what a word names, where it is
+// the name of a group and a single run or trial is wanted.
+func OnlyGroup(ctx context.Context, s bundle.Store, word, command string, err error) error {
+	if err == nil || strings.Contains(word, "/") {
+		return err
+	}
+	members, groupErr := group(ctx, s, word)
+	if groupErr != nil || len(members) == 0 {
+		return err // which says more
+	}
+	names := make([]string, 0, maxMembers+1)
+	for i, m := range members {
+		if i == maxMembers {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, m.RunID)
+	}
+	return app.Usage(app.Hint(fmt.Errorf("%s is a group of %s: %s", word, app.Count(len(members), "run"), strings.Join(names, ", ")),
+		"name one of them: tidemill %s %s; tidemill status %s shows them side by side", command, names[0], word))
+}
+
+// maxMembers is how many runs of a group are named.
+const maxMembers = 10
 
 // place is which run of a group an id is, from 1; 0 for any other id.
 func place(group, id string) int {
