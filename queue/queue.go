@@ -169,7 +169,8 @@ type Lease interface {
 type Inspector interface {
 	// ListRuns returns the open runs, sorted by id.
 	ListRuns(ctx context.Context) ([]Run, error)
-	// Stats counts the live jobs of an open run.
+	// Stats counts the live jobs of an open run, as they were a moment ago: what was just
+	// published or done may not be in it yet.
 	Stats(ctx context.Context, run string) (Stats, error)
 	// DeadLetters returns up to limit of the run's dead letters, oldest first.
 	// A limit of 0 or less means all.

@@ -4,6 +4,8 @@ package governor
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -351,6 +353,30 @@ func TestAWipedQueueIsFilled(t *testing.T) {
 	l.look(g)
 	if runs, _ := l.queue.ListRuns(t.Context()); len(runs) > 0 {
 		t.Errorf("%+v", runs)
+	}
+}
+
+// deaf is a queue that can't be told anything of a run.
+type deaf struct{ *memqueue.Queue }
+
+var errDeaf = errors.New("deaf")
+
+func (deaf) PauseRun(context.Context, string) error   { return errDeaf }
+func (deaf) OpenRun(context.Context, queue.Run) error { return errDeaf }
+
+// What was decided holds although the queue could not be told, and is said once.
+func TestADecisionTheQueueIsNotTold(t *testing.T) {
+	l := newLab(t, manifest.Limits{MaxBudgetUSD: 1})
+	g := l.governor("one")
+	g.Queue, g.producer.Queue = deaf{l.queue}, deaf{l.queue}
+	l.end(0, 1, 2)
+	for range 2 {
+		if err := g.Look(t.Context()); !errors.Is(err, errDeaf) {
+			t.Errorf("the look went with %v, want %v", err, errDeaf)
+		}
+	}
+	if len(l.told) != 1 || l.told[0].Kind != bundle.ControlPause || l.state().Paused == nil {
+		t.Errorf("told %+v, paused %+v", l.told, l.state().Paused)
 	}
 }
 

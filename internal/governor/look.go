@@ -159,7 +159,10 @@ func (g *Governor) give(ctx context.Context, w *watched, o producer.Order) error
 	if _, refused := errors.AsType[*producer.RefusedError](err); refused {
 		return nil // somebody ended it, or the last trial is done
 	}
-	if err != nil || !a.Changed {
+	if untold, ok := errors.AsType[*producer.UntoldError](err); ok {
+		a = untold.Answer // it holds all the same, and the next look tells the queue
+	}
+	if a == nil || !a.Changed {
 		return err
 	}
 	g.Log.Warn().Str("run_id", o.Run).Str("kind", o.Kind).Str("reason", o.Reason).Int("rev", a.Rev).Msg(o.Detail)
@@ -168,5 +171,5 @@ func (g *Governor) give(ctx context.Context, w *watched, o producer.Order) error
 			bundle.ArgReason: o.Reason, bundle.ArgDetail: o.Detail,
 		}})
 	}
-	return nil
+	return err
 }

@@ -117,7 +117,6 @@ func (p *Producer) Give(ctx context.Context, rec manifest.RunRecord, o Order) (*
 }
 
 // steer returns an answer beside the error where the queue could not be told.
-
 func (p *Producer) steer(ctx context.Context, rec manifest.RunRecord, o Order) (*Answer, error) {
 	done, _, err := dispatch.LookAt(ctx, p.Store, rec.RunID)
 	if err != nil {

@@ -150,13 +150,19 @@ func (s *suite) done(l queue.Lease) {
 	s.must(l.Done(s.soon()), "done %s", l.Job().ID)
 }
 
+// wantStats waits for what the counts have to be: they may be those of a moment ago.
 func (s *suite) wantStats(run string, want queue.Stats) {
 	s.Helper()
-	got, err := s.Queue.Stats(s.soon(), run)
-	s.must(err, "stats of run %s", run)
-	if got != want {
-		s.Fatalf("stats of run %s = %+v, want %+v", run, got, want)
-	}
+	last := want
+	s.eventually(fmt.Sprintf("stats of run %s are %+v", run, want), func() bool {
+		got, err := s.Queue.Stats(s.soon(), run)
+		s.must(err, "stats of run %s", run)
+		if got != last {
+			s.Logf("stats of run %s = %+v", run, got)
+		}
+		last = got
+		return got == want
+	})
 }
 
 // eventually asks until the answer is yes, and fails when patience ends.
