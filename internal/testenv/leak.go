@@ -60,13 +60,34 @@ func processes(proc, marker string, self int) ([]string, error) {
 		}
 		cmdline, _ := os.ReadFile(filepath.Join(proc, d.Name(), "cmdline"))
 		environ, _ := os.ReadFile(filepath.Join(proc, d.Name(), "environ"))
-		if bytes.Contains(cmdline, []byte(marker)) || bytes.Contains(environ, []byte(marker)) {
+		if has(cmdline, marker) || has(environ, marker) {
 			argv := strings.TrimSpace(strings.ReplaceAll(string(cmdline), "\x00", " "))
 			left = append(left, fmt.Sprintf("process %d (%s)", pid, argv))
 		}
 	}
 	return left, nil
 }
+
+// has reports whether the marker is in a text as a whole: the directory of a test isn't in
+// that of another whose name begins with the same words.
+func has(text []byte, marker string) bool {
+	if !strings.ContainsRune(nameRunes, rune(marker[len(marker)-1])) {
+		return bytes.Contains(text, []byte(marker)) // it says itself where it ends
+	}
+	for {
+		i := bytes.Index(text, []byte(marker))
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(marker):]
+		if len(text) == 0 || !strings.ContainsRune(nameRunes, rune(text[0])) {
+			return true
+		}
+	}
+}
+
+// nameRunes go on with a name.
+const nameRunes = "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // entries lists what has the marker in its own name; what is below it is not listed
 // again. A root that isn't there has nothing in it.

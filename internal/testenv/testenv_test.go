@@ -158,3 +158,24 @@ func TestNoLeaks(t *testing.T) {
 		}
 	})
 }
+
+// A marker that goes on is another's.
+func TestMarkerAsAWhole(t *testing.T) {
+	for text, want := range map[string]bool{
+		"WORK=/tmp/script-debug\x00PATH=/bin":        true,
+		"/tmp/script-debug/results":                  true,
+		"at the end /tmp/script-debug":               true,
+		"/tmp/script-debug.1":                        true,
+		"WORK=/tmp/script-debug-storage":             false,
+		"/tmp/script-debug-storage/tmp/script-debug": true,
+		"/tmp/script-debugging":                      false,
+		"":                                           false,
+	} {
+		if got := has([]byte(text), "/tmp/script-debug"); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	if !has([]byte("/tmp/bin/tidemill"), "/tmp/bin/") {
+		t.Error("a marker that ends with a slash was not found before a name")
+	}
+}
