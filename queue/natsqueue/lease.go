@@ -74,9 +74,10 @@ func (l *lease) finish() {
 	l.q.held.drop(l)
 }
 
+// lose ends it before it tells: who was told says nothing more to the server.
 func (l *lease) lose() {
-	l.once.Do(func() { close(l.revoked) })
 	l.finish()
+	l.once.Do(func() { close(l.revoked) })
 }
 
 func (l *lease) lost() error {
