@@ -123,19 +123,29 @@ func (b *board) purged(run string) uint64 {
 // serves reports whether a request can be served from the run at all.
 func (s *seat) serves(req queue.Request) bool { return req.Serves(s.Run) }
 
-// classes returns the classes of the open runs that the request serves, and how
-// many runs these are.
-func (b *board) classes(req queue.Request) (classes map[queue.Class]bool, runs int) {
+// classes returns the classes of the open runs that the request serves.
+func (b *board) classes(req queue.Request) map[queue.Class]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	classes = map[queue.Class]bool{}
+	classes := map[queue.Class]bool{}
 	for _, s := range b.runs {
 		if s.serves(req) {
 			classes[s.Class] = true
+		}
+	}
+	return classes
+}
+
+// count is how many open runs the request serves.
+func (b *board) count(req queue.Request) (runs int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.runs {
+		if s.serves(req) {
 			runs++
 		}
 	}
-	return classes, runs
+	return runs
 }
 
 // next gives the turn to a run that was not tried yet: to a hot one, or if cold

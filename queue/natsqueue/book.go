@@ -63,11 +63,11 @@ func (b *book) write(ctx context.Context, birth, key string, h holding, revision
 	if err != nil {
 		return 0, err
 	}
-	var opts []jetstream.PublishOpt
+	var life time.Duration
 	if h.Ending {
-		opts = append(opts, jetstream.WithMsgTTL(endedFor))
+		life = endedFor
 	}
-	next, err = b.q.swap(ctx, leaseSubject(birth, key), value, revision, opts...)
+	next, err = b.q.swapFor(ctx, leaseSubject(birth, key), value, revision, life)
 	if !absent(err) {
 		return next, err
 	}

@@ -47,7 +47,7 @@ func (s *slot) wakes() <-chan *nats.Msg {
 // join makes the slot a member for all classes that it serves now. It reports
 // whether that is new.
 func (s *slot) join() (joined bool, err error) {
-	classes, _ := s.q.board.classes(s.req)
+	classes := s.q.board.classes(s.req)
 	if s.group == nil {
 		s.group = &idle{subs: map[queue.Class]*nats.Subscription{}, wakes: make(chan *nats.Msg, 64)}
 	}

@@ -26,13 +26,14 @@ type Queue struct {
 	js   jetstream.JetStream
 	id   string // random; where others reach this value
 
-	clock  clock
-	board  *board
-	book   book
-	starts starts
-	held   held
-	timers timers
-	slots  counter // Lease calls that are waiting
+	clock   clock
+	board   *board
+	book    book
+	starts  starts
+	held    held
+	timers  timers
+	inboxes inboxes
+	slots   counter // Lease calls that are waiting
 
 	rewatch  chan struct{} // has a token when the runs should be read anew
 	stranded chan struct{} // has a token when stranded jobs should be looked for
@@ -62,7 +63,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	_, _ = rand.Read(id[:])
 	q := &Queue{cfg: cfg, nc: nc, js: js, id: hex.EncodeToString(id[:]), board: newBoard(), rewatch: make(chan struct{}, 1), stranded: make(chan struct{}, 1)}
 	q.life, q.end = context.WithCancel(context.Background())
-	q.book.q, q.starts.q, q.timers.q = q, q, q
+	q.book.q, q.starts.q, q.timers.q, q.inboxes.nc = q, q, q, nc
 	q.clock.connected(time.Now())
 	if err := q.begin(ctx); err != nil {
 		_ = q.Close()
@@ -117,6 +118,7 @@ func (q *Queue) begin(ctx context.Context) error {
 func (q *Queue) Close() error {
 	q.end()
 	q.timers.stop()
+	q.inboxes.close()
 	q.wg.Wait()
 	if q.owns {
 		q.nc.Close()

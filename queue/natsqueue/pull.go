@@ -40,21 +40,15 @@ var pullRequest = []byte(`{"batch":1,"no_wait":true}`)
 // nats.go's FetchNoWait would hang for a second on a run that is at its cap: the
 // server parks such a pull and says nothing. So this is a pull of our own, which
 // ends after ProbeTimeout without losing a message that is under way: the
-// subscription is given up first, and what came until the server has confirmed
+// inbox is given up first, and what came until the server has confirmed
 // that is still ours.
 func (q *Queue) pull(ctx context.Context, r openRun) (*delivery, answer, error) {
-	inbox := q.nc.NewInbox()
-	ch := make(chan *nats.Msg, 2)
-	sub, err := q.nc.ChanSubscribe(inbox, ch)
+	in, err := q.inboxes.take()
 	if err != nil {
-		return nil, missing, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+		return nil, missing, err
 	}
-	// The subscription ends itself with the answer.
-	if err := sub.AutoUnsubscribe(1); err != nil {
-		return nil, missing, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
-	}
-	if err := q.nc.PublishRequest(apiPrefix+"CONSUMER.MSG.NEXT."+trialsStream+"."+r.ID, inbox, pullRequest); err != nil {
-		_ = sub.Unsubscribe()
+	if err := q.nc.PublishRequest(apiPrefix+"CONSUMER.MSG.NEXT."+trialsStream+"."+r.ID, in.next(), pullRequest); err != nil {
+		_ = in.sub.Unsubscribe()
 		return nil, missing, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
 	}
 	limit := q.cfg.CallTimeout
@@ -63,13 +57,22 @@ func (q *Queue) pull(ctx context.Context, r openRun) (*delivery, answer, error) 
 	}
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
-	select {
-	case m := <-ch:
-		return q.read(r, m)
-	case <-timeout.C:
-	case <-ctx.Done():
+	for waiting := true; waiting; {
+		select {
+		case m := <-in.answers:
+			if !in.answered(m) {
+				continue
+			}
+			d, a, err := q.read(r, m)
+			q.inboxes.put(in, a)
+			return d, a, err
+		case <-timeout.C:
+			waiting = false
+		case <-ctx.Done():
+			waiting = false
+		}
 	}
-	m, err := q.giveUp(sub, ch)
+	m, err := q.giveUp(in)
 	switch {
 	case m == nil && err != nil:
 		return nil, missing, err
@@ -86,26 +89,34 @@ func (q *Queue) pull(ctx context.Context, r openRun) (*delivery, answer, error) 
 	return d, a, err
 }
 
-// giveUp ends a subscription and returns what had come until the end.
-func (q *Queue) giveUp(sub *nats.Subscription, ch <-chan *nats.Msg) (*nats.Msg, error) {
-	if err := sub.Drain(); err != nil && q.nc.IsClosed() {
+// giveUp ends an inbox and returns what had come until the end.
+func (q *Queue) giveUp(in *inbox) (*nats.Msg, error) {
+	if err := in.sub.Drain(); err != nil && q.nc.IsClosed() {
 		return nil, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
 	}
 	err := q.nc.FlushTimeout(q.cfg.CallTimeout)
-	select {
-	case m := <-ch:
-		return m, nil
-	default:
+	for {
+		select {
+		case m := <-in.answers:
+			if in.answered(m) {
+				return m, nil
+			}
+			continue
+		default:
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
+		}
+		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
-	}
-	return nil, nil
 }
 
-// read tells a job from a status.
+// isJob tells a job from a status.
+func isJob(m *nats.Msg) bool { return strings.HasPrefix(m.Reply, "$JS.ACK.") }
+
+// read says what an answer means.
 func (q *Queue) read(r openRun, m *nats.Msg) (*delivery, answer, error) {
-	if !strings.HasPrefix(m.Reply, "$JS.ACK.") {
+	if !isJob(m) {
 		switch status, _ := strconv.Atoi(m.Header.Get("Status")); {
 		case status == 503:
 			return nil, missing, nil
@@ -119,6 +130,10 @@ func (q *Queue) read(r openRun, m *nats.Msg) (*delivery, answer, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, missing, fmt.Errorf("delivery of run %s: reply %q: %w", r.ID, m.Reply, err)
+	}
+	if meta.Consumer != r.ID {
+		q.handBack(&delivery{reply: m.Reply}, 0)
+		return nil, missing, fmt.Errorf("delivery of run %s came to a pull of run %s", meta.Consumer, r.ID)
 	}
 	d := &delivery{seq: meta.Sequence.Stream, pending: meta.NumPending, again: meta.NumDelivered > 1, reply: m.Reply}
 	id, err := idOf(m.Header.Get)

@@ -140,14 +140,13 @@ func (s *slot) round(ctx context.Context, cold int) (*lease, error) {
 // coldBudget grows with how many runs there are for each waiting slot, or with a
 // single worker and hundreds of runs some would wait long.
 func (s *slot) coldBudget() int {
-	_, runs := s.q.board.classes(s.req)
-	return max(coldProbes, runs/int(max(1, s.q.slots.Load())))
+	return max(coldProbes, s.q.board.count(s.req)/int(max(1, s.q.slots.Load())))
 }
 
 // probeEvery is how often this value asks a run unasked: so often that all of its
 // slots together ask each run every ProbeEvery.
 func (s *slot) probeEvery() time.Duration {
-	_, runs := s.q.board.classes(s.req)
+	runs := s.q.board.count(s.req)
 	every := s.q.cfg.ProbeEvery
 	if slots := int(s.q.slots.Load()); runs > slots {
 		every = max(every*time.Duration(slots)/time.Duration(runs), every/100)
