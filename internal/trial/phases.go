@@ -131,22 +131,30 @@ func (a *attempt) bringInput(ctx context.Context) error {
 	return nil
 }
 
-// bring makes a place anew with the files of a program and the whole row.
+// bring makes a place anew with the files of a program and the whole row. The first copy
+// empties it, so that it costs no call of its own.
 func (a *attempt) bring(ctx context.Context, p runtime.Place, prog manifest.Program, user string) error {
-	if err := a.box.CopyIn(ctx, p, nil, runtime.CopyOptions{Fresh: true, User: user}); err != nil {
-		return fmt.Errorf("place %s: %w", p, err)
-	}
-	opts := runtime.CopyOptions{User: user}
+	opts := runtime.CopyOptions{Fresh: true, User: user}
 	for _, dir := range []string{prog.Base, prog.Files} {
+		if dir == "" {
+			continue
+		}
 		if err := a.copyTree(ctx, dir, p, opts); err != nil {
 			return fmt.Errorf("files for %s: %w", p, err)
 		}
+		opts.Fresh = false
 	}
-	if a.step.Row == nil {
+	if a.step.Row != nil {
+		if err := a.copyFiles(ctx, p, opts, map[string][]byte{fullRowFile: a.step.Row}); err != nil {
+			return fmt.Errorf("row for %s: %w", p, err)
+		}
+		opts.Fresh = false
+	}
+	if !opts.Fresh {
 		return nil
 	}
-	if err := a.copyFiles(ctx, p, opts, map[string][]byte{fullRowFile: a.step.Row}); err != nil {
-		return fmt.Errorf("row for %s: %w", p, err)
+	if err := a.box.CopyIn(ctx, p, nil, opts); err != nil {
+		return fmt.Errorf("place %s: %w", p, err)
 	}
 	return nil
 }

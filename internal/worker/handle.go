@@ -29,6 +29,7 @@ type work struct {
 	ref   bundle.PlanRef
 	row   bundle.PlanRow
 	dir   string // of the attempt's bundle, in the spool
+	note  *note  // where it belongs
 	log   zerolog.Logger
 
 	earlier *trial.Earlier // what is graded again; nil where an agent runs

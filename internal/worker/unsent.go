@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
-	"github.com/tidemill/tidemill/internal/placement"
 )
 
 // unsent says of a bundle that the store did not take where it belongs. It stands beside
@@ -55,12 +54,17 @@ const whyUnknown = "it could not be written down why, for want of room as a rule
 
 // noteAhead writes where the attempt's bundle belongs before there is one: later there may
 // be no room for that.
-func (wk *work) noteAhead() error { return wk.unsent(whyUnknown).write(wk.w.spoolDir(), wk.w.spares) }
+func (wk *work) noteAhead() error {
+	body, err := wk.unsent(whyUnknown).encode()
+	if err == nil {
+		wk.note, err = wk.w.notes.write(body)
+	}
+	return err
+}
 
-func (wk *work) dropNote() { wk.w.spares.Drop(wk.notePath()) }
-
-func (wk *work) notePath() string {
-	return filepath.Join(wk.w.spoolDir(), wk.bundleName()+unsentSuffix)
+func (wk *work) dropNote() {
+	wk.w.notes.drop(wk.note)
+	wk.note = nil
 }
 
 // keepUnsent moves the attempt's bundle out of the spool, if it is still there. Its note
@@ -71,7 +75,8 @@ func (wk *work) keepUnsent(why error) {
 	if _, err := os.Stat(wk.dir); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	noted := os.Rename(wk.notePath(), kept+unsentSuffix)
+	noted := wk.w.notes.move(wk.note, kept+unsentSuffix)
+	wk.note = nil
 	if err := os.Rename(wk.dir, kept); err != nil {
 		wk.log.Error().Err(err).Msg("bundle could not be kept")
 		return
@@ -82,24 +87,19 @@ func (wk *work) keepUnsent(why error) {
 	}
 }
 
-func (w *Worker) noteUnsent(u unsent) error { return u.write(w.unsentDir(), w.spares) }
-
-// write replaces the note in a directory, or leaves the one that is there.
-func (u unsent) write(dir string, spares *placement.Spares) error {
+func (u unsent) encode() ([]byte, error) {
 	body, err := json.MarshalIndent(u, "", "  ")
+	return append(body, '\n'), err
+}
+
+// noteUnsent replaces the note of a bundle that is kept, or leaves the one that is there.
+func (w *Worker) noteUnsent(u unsent) error {
+	body, err := u.encode()
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, u.name+unsentSuffix)
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if spares.Lay(path + newSuffix) {
-		flags = os.O_WRONLY
-	}
-	f, err := os.OpenFile(path+newSuffix, flags, 0o666) // a bundle may get it; the directory keeps others out
-	if err == nil {
-		_, err = f.Write(append(body, '\n'))
-		err = errors.Join(err, f.Close())
-	}
+	path := filepath.Join(w.unsentDir(), u.name+unsentSuffix)
+	err = os.WriteFile(path+newSuffix, body, 0o600)
 	if err == nil {
 		err = os.Rename(path+newSuffix, path)
 	}

@@ -32,10 +32,11 @@ type Worker struct {
 	company  *company          // who has a sandbox
 	refusals *refusals         // of runs that it can't serve
 	levels   []*level          // of what there has to be enough
-	spares   *placement.Spares // files for bundles and their notes
-	full     *fullDisk         // whether programs had room to write
-	room     *room             // for bundles between teardown and the end of their upload
-	dog      health.Watchdog   // of its goroutines
+	spares   *placement.Spares // files for bundles
+	notes    *notes
+	full     *fullDisk       // whether programs had room to write
+	room     *room           // for bundles between teardown and the end of their upload
+	dog      health.Watchdog // of its goroutines
 	draining atomic.Bool
 
 	uploads sync.WaitGroup // trials that left their slot
@@ -75,6 +76,9 @@ func New(c Config) (*Worker, error) {
 	}
 	var err error
 	if w.spares, err = placement.NewSpares(filepath.Join(w.Dir, "spares"), maxSpares); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if w.notes, err = newNotes(filepath.Join(w.Dir, "notes")); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	w.hardCtx, w.hard = context.WithCancelCause(context.Background())
@@ -142,7 +146,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.gate.close()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return errors.Join(w.shared.close(closing), w.spares.Close())
+	return errors.Join(w.shared.close(closing), w.spares.Close(), w.notes.close())
 }
 
 // Hurry stops the worker and hands every running trial over at once, instead of letting
