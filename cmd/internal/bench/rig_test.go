@@ -51,7 +51,7 @@ func newRig(b *testing.B) *rig {
 	if r.id, err = bundle.OpenIdentity(b.Context(), r.store); err != nil {
 		b.Fatal(err)
 	}
-	srv, err := embedded.Start(b.Context(), embedded.Config{Dir: r.data.Queue()})
+	srv, err := embedded.Start(b.Context(), embedded.Config{Dir: r.data.Queue(), RelaxedSync: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,9 +16,12 @@ import (
 )
 
 // startQueue starts the embedded queue, empty: what was in it is rebuilt from the store
-// by submitting again.
+// by submitting again. So nothing of it has to outlive this process, least of all a loss of
+// power, and nothing is brought to disk (ADR 27).
 func (s *session) startQueue(ctx context.Context) error {
-	srv, err := embedded.Start(ctx, embedded.Config{Dir: s.dir.Queue(), Listen: s.listen, Log: s.serverLog})
+	srv, err := embedded.Start(ctx, embedded.Config{
+		Dir: s.dir.Queue(), Listen: s.listen, Log: s.serverLog, RelaxedSync: true,
+	})
 	if err != nil {
 		return fmt.Errorf("embedded queue: %w", err)
 	}
