@@ -67,6 +67,9 @@ const maxLocal = 200
 // but for segments that no file system would take: these are cut, and each piece but
 // the last becomes a directory that ends in "+", which no key contains.
 func LocalPath(key string) string {
+	if len(key) <= maxLocal {
+		return filepath.FromSlash(key) // no segment is longer
+	}
 	segs := strings.Split(key, "/")
 	for i, seg := range segs {
 		var b strings.Builder

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,9 @@ import (
 type Writer struct {
 	dir    string
 	spares Spares // nil where there are none
+
+	dirMu sync.Mutex
+	dirs  map[string]bool // paths of those that are there: dir, and some below it
 
 	mu     sync.Mutex
 	files  map[string]IndexEntry // those that are closed
@@ -56,8 +60,13 @@ type Sealed struct {
 // NewWriter makes the directory of a bundle. One that holds anything is refused. The files
 // are spare ones where there are any; spares may be nil.
 func NewWriter(dir string, spares Spares) (*Writer, error) {
-	if err := os.MkdirAll(dir, dirMode); err != nil {
+	w := &Writer{dir: dir, spares: spares, dirs: map[string]bool{}, files: map[string]IndexEntry{}, open: map[string]bool{}}
+	isNew, err := w.makeDir(dir)
+	if err != nil {
 		return nil, fmt.Errorf("bundle: %w", err)
+	}
+	if isNew {
+		return w, nil
 	}
 	switch names, err := os.ReadDir(dir); {
 	case err != nil:
@@ -65,7 +74,7 @@ func NewWriter(dir string, spares Spares) (*Writer, error) {
 	case len(names) > 0:
 		return nil, fmt.Errorf("bundle: %s holds %q already, want an empty directory", dir, names[0].Name())
 	}
-	return &Writer{dir: dir, spares: spares, files: map[string]IndexEntry{}, open: map[string]bool{}}, nil
+	return w, nil
 }
 
 // Create starts a file of the bundle; closing it ends it. The name is the file's real
@@ -150,6 +159,9 @@ func (w *Writer) Seal(ctx context.Context) (Sealed, error) {
 
 // Remove deletes the directory and everything in it. It can be repeated.
 func (w *Writer) Remove() error {
+	if _, err := os.Lstat(w.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil // a store has taken it
+	}
 	if w.spares != nil {
 		w.dropFiles()
 	}
@@ -161,9 +173,6 @@ func (w *Writer) Remove() error {
 func (w *Writer) dropFiles() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := os.Lstat(w.dir); err != nil {
-		return // a store has taken it
-	}
 	for path := range w.files {
 		w.spares.Drop(filepath.Join(w.dir, LocalPath(path)))
 	}
@@ -200,13 +209,30 @@ func (w *Writer) finish(path string, entry *IndexEntry) {
 }
 
 func (w *Writer) createFile(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+	if _, err := w.makeDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	if w.spares != nil && w.spares.Lay(path) {
-		return os.OpenFile(path, os.O_WRONLY, 0)
+		return openFile(path, os.O_WRONLY, 0)
 	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	return openFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+}
+
+// makeDir makes a directory, with those above it, unless it is there. It says whether it is
+// certainly new: the one above mostly is there, so that is tried first.
+func (w *Writer) makeDir(dir string) (isNew bool, err error) {
+	w.dirMu.Lock()
+	defer w.dirMu.Unlock()
+	if w.dirs[dir] {
+		return false, nil
+	}
+	if os.Mkdir(dir, dirMode) == nil {
+		isNew = true
+	} else if err := os.MkdirAll(dir, dirMode); err != nil {
+		return false, err
+	}
+	w.dirs[dir] = true
+	return isNew, nil
 }
 
 // bundleFile hashes what is written to it, so that sealing reads nothing again.

@@ -87,14 +87,8 @@ func makeRoot(root string) error {
 
 // syncDir brings the entries of a directory to disk, where the file system knows of
 // such a thing.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil
-	}
-	return errors.Join(err, f.Close())
+func syncDir(dir string) error { return syncPath(dir, 0, noDirSync) }
+
+func noDirSync(err error) bool {
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP)
 }

@@ -97,11 +97,8 @@ func (s *Store) Close() error {
 
 // path returns where an object stands, unless the call must not have any effect.
 func (s *Store) path(ctx context.Context, key string) (string, error) {
-	if err := bundle.CheckKey(key); err != nil {
+	if err := check(ctx, key); err != nil {
 		return "", err
-	}
-	if err := ctx.Err(); err != nil {
-		return "", fmt.Errorf("%s: %w", key, err)
 	}
 	return filepath.Join(s.root, bundle.LocalPath(key)), nil
 }
@@ -110,7 +107,21 @@ func (s *Store) path(ctx context.Context, key string) (string, error) {
 func (s *Store) writable(ctx context.Context, key string) (string, error) {
 	path, err := s.path(ctx, key)
 	if err == nil && s.readOnly {
-		return "", fmt.Errorf("%s: the store was opened for reading only: %w", key, bundle.ErrDenied)
+		return "", denied(key)
 	}
 	return path, err
+}
+
+func check(ctx context.Context, key string) error {
+	if err := bundle.CheckKey(key); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+func denied(key string) error {
+	return fmt.Errorf("%s: the store was opened for reading only: %w", key, bundle.ErrDenied)
 }

@@ -3,6 +3,7 @@
 package dirstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func (s *Store) draft(ctx context.Context, dir string, r io.Reader, size int64) 
 	} else {
 		d.path = f.Name()
 	}
-	if d.version, err = fill(ctx, f, s.pathOf(f), r, size); err == nil && d.file == nil {
+	if d.version, err = fill(ctx, f, r, size); err == nil && d.file == nil {
 		err = f.Close()
 	}
 	if err != nil {
@@ -71,14 +72,6 @@ func (s *Store) temp() string { return filepath.Join(s.root, tempDir) }
 
 func (s *Store) newName() string {
 	return filepath.Join(s.temp(), strconv.Itoa(os.Getpid())+"-"+bundle.NewNonce())
-}
-
-// pathOf is a path by which the file can be reached.
-func (s *Store) pathOf(f *os.File) string {
-	if s.unnamed {
-		return descriptorPath(f)
-	}
-	return f.Name()
 }
 
 // link gives the draft a place where nothing is, or fails with [fs.ErrExist].
@@ -133,16 +126,8 @@ func (s *Store) canUnnamed() bool {
 	return os.Remove(name) == nil
 }
 
-func fill(ctx context.Context, f *os.File, path string, r io.Reader, size int64) (bundle.Version, error) {
-	buf := buffers.Get().(*[128 << 10]byte)
-	defer buffers.Put(buf)
-	if size >= 0 {
-		// One more would show that there is more.
-		r = io.LimitReader(r, size+1)
-	}
-	// Only Read and Write are offered, so that the buffer is used and the context
-	// looked at.
-	n, err := io.CopyBuffer(struct{ io.Writer }{f}, ctxReader{ctx, r}, buf[:])
+func fill(ctx context.Context, f *os.File, r io.Reader, size int64) (bundle.Version, error) {
+	n, err := copyTo(ctx, f, r, size)
 	if err != nil {
 		return "", err
 	}
@@ -152,8 +137,7 @@ func fill(ctx context.Context, f *os.File, path string, r io.Reader, size int64)
 	if size >= 0 && n < size {
 		return "", fmt.Errorf("the reader gave %d bytes, want %d", n, size)
 	}
-	now := time.Now()
-	if err := os.Chtimes(path, now, now); err != nil {
+	if err := setTimes(f, time.Now()); err != nil {
 		return "", err
 	}
 	if err := f.Sync(); err != nil {
@@ -164,6 +148,26 @@ func fill(ctx context.Context, f *os.File, path string, r io.Reader, size int64)
 		return "", err
 	}
 	return version(info), nil
+}
+
+// copyTo returns how much was copied: where the reader gives more than the size, which may
+// be -1, more than that.
+func copyTo(ctx context.Context, f *os.File, r io.Reader, size int64) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if b, ok := r.(*bytes.Reader); ok && b.Len() <= bufferSize {
+		return b.WriteTo(f) // records, which need no buffer
+	}
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	if size >= 0 {
+		// One more would show that there is more.
+		r = io.LimitReader(r, size+1)
+	}
+	// Only Read and Write are offered, so that the buffer is used and the context
+	// looked at.
+	return io.CopyBuffer(struct{ io.Writer }{f}, ctxReader{ctx, r}, buf[:])
 }
 
 // rename is os.Rename without its look at the target, which is ours to judge.

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -27,9 +30,12 @@ var _ bundle.DirTaker = (*Store)(nil)
 // store's file system.
 func (s *Store) TakeDir(ctx context.Context, prefix, dir string, paths []string) error {
 	for _, p := range paths {
-		if _, err := s.writable(ctx, prefix+p); err != nil {
+		if err := check(ctx, prefix+p); err != nil {
 			return err
 		}
+	}
+	if s.readOnly {
+		return denied(prefix)
 	}
 	to := filepath.Join(s.root, bundle.LocalPath(strings.TrimSuffix(prefix, "/")))
 	if err := s.takeDir(ctx, dir, to, paths); err != nil {
@@ -73,29 +79,43 @@ func isTaken(dir, to string) (bool, error) {
 
 // syncTree brings files and the directories that they are in to disk.
 func syncTree(ctx context.Context, dir string, paths []string) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(syncsAtOnce)
+	all := make([]string, len(paths), 2*len(paths)+1) // files, then directories
 	dirs := map[string]bool{dir: true}
-	for _, p := range paths {
-		file := filepath.Join(dir, bundle.LocalPath(p))
-		for d := filepath.Dir(file); !dirs[d]; d = filepath.Dir(d) {
+	for i, p := range paths {
+		all[i] = filepath.Join(dir, bundle.LocalPath(p))
+		for d := filepath.Dir(all[i]); !dirs[d]; d = filepath.Dir(d) {
 			dirs[d] = true
 		}
-		g.Go(func() error { return syncFile(ctx, file) })
 	}
-	for d := range dirs {
-		g.Go(func() error { return syncDir(d) })
+	all = slices.AppendSeq(all, maps.Keys(dirs))
+	syncNth := func(i int) error {
+		if i < len(paths) {
+			return syncFile(all[i])
+		}
+		return syncDir(all[i])
+	}
+	var next atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(syncsAtOnce, len(all)) {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(all) {
+					return nil
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := syncNth(i); err != nil {
+					return err
+				}
+			}
+		})
 	}
 	return g.Wait()
 }
 
-func syncFile(ctx context.Context, path string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+// syncFile brings a file to disk. A link in its place isn't followed.
+func syncFile(path string) error {
+	return syncPath(path, syscall.O_NOFOLLOW, func(error) bool { return false })
 }

@@ -16,7 +16,9 @@ import (
 // as left behind by a crash.
 const leftoverAge = 24 * time.Hour
 
-var buffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
+const bufferSize = 128 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // ctxReader ends with the context.
 type ctxReader struct {

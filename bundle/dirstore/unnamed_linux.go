@@ -5,6 +5,7 @@ package dirstore
 import (
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,3 +29,20 @@ func linkUnnamed(f *os.File, to string) error {
 }
 
 func descriptorPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
+
+// setTimes sets access and modification of an open file, in nanoseconds.
+func setTimes(f *os.File, to time.Time) error {
+	now, err := unix.TimeToTimespec(to)
+	if err != nil {
+		return err
+	}
+	times := []unix.Timespec{now, now}
+	err = unix.UtimesNanoAt(int(f.Fd()), "", times, unix.AT_EMPTY_PATH)
+	if err != nil { // a kernel before 5.8, perhaps
+		err = unix.UtimesNanoAt(unix.AT_FDCWD, descriptorPath(f), times, 0)
+	}
+	if err != nil {
+		return &os.PathError{Op: "chtimes", Path: f.Name(), Err: err}
+	}
+	return nil
+}
