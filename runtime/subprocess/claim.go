@@ -26,7 +26,7 @@ type claims struct {
 	spares *spares
 }
 
-func (c claims) openRoot() (*os.File, error) { return openDir(c.root) }
+func (c claims) openRoot() (*directory, error) { return openDir(c.root) }
 
 // claim makes an estate of the name, or says who has it.
 func (c claims) claim(ctx context.Context, name string, labels runtime.Labels) (*estate, error) {
@@ -54,7 +54,7 @@ func (c claims) claim(ctx context.Context, name string, labels runtime.Labels) (
 }
 
 // stage builds an estate under a name that nobody else uses.
-func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *estate, base string, err error) {
+func (c claims) stage(root *directory, name string, labels runtime.Labels) (_ *estate, base string, err error) {
 	var nonce [12]byte
 	_, _ = rand.Read(nonce[:]) // never fails
 	e := &estate{record: record{
@@ -62,7 +62,7 @@ func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *est
 		PID: os.Getpid(), Created: time.Now().UTC(), Labels: labels,
 	}}
 	base = name + newInfix + e.Nonce
-	if err := unix.Mkdirat(int(root.Fd()), base, 0o755); err != nil {
+	if err := unix.Mkdirat(root.fd, base, 0o755); err != nil {
 		return nil, "", fmt.Errorf("make %s: %w", filepath.Join(c.root, base), err)
 	}
 	defer func() {
@@ -74,22 +74,17 @@ func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *est
 			e.release()
 		}
 	}()
-	fd, err := openDirFD(root, base)
-	if err != nil {
+	if e.lock, err = openDirAt(root, base); err != nil {
 		return nil, "", err
 	}
-	e.lock = os.NewFile(uintptr(fd), filepath.Join(c.root, name+sideSuffix)) // its name to be
+	e.lock.name = name + sideSuffix // to be
 	if ok, err := lockSide(e.lock, unix.LOCK_EX); err != nil || !ok {
 		return nil, "", errors.Join(err, fmt.Errorf("lock %s: it was just made, and somebody has it", base))
 	}
-	if err := unix.Mkdirat(int(e.lock.Fd()), workName, 0o755); err != nil {
+	if err := unix.Mkdirat(e.lock.fd, workName, 0o755); err != nil {
 		return nil, "", fmt.Errorf("make %s of %s: %w", workName, base, err)
 	}
-	if err := c.spares.mkdir(e.lock, tmpName); err != nil {
-		return nil, "", fmt.Errorf("make %s of %s: %w", tmpName, base, err)
-	}
-	// Programs may have several users; the root is this one's alone.
-	if err := unix.Fchmodat(int(e.lock.Fd()), tmpName, 0o1777, 0); err != nil {
+	if err := c.makeTmp(e.lock); err != nil {
 		return nil, "", fmt.Errorf("make %s of %s: %w", tmpName, base, err)
 	}
 	if e.identity, err = identityAt(e.lock, ""); err != nil {
@@ -104,10 +99,20 @@ func (c claims) stage(root *os.File, name string, labels runtime.Labels) (_ *est
 	return e, base, e.record.write(e.lock)
 }
 
+// makeTmp makes the temporary directory. Programs may have several users; the root is this
+// one's alone.
+func (c claims) makeTmp(side *directory) error {
+	tmp, err := c.spares.mkdir(side, tmpName)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Fchmod(tmp.fd, 0o1777), tmp.Close())
+}
+
 // publish gives an estate its names. It returns whether the side directory has its
 // own by now.
-func (c claims) publish(ctx context.Context, root *os.File, e *estate, base string) (bool, error) {
-	fd := int(root.Fd())
+func (c claims) publish(ctx context.Context, root *directory, e *estate, base string) (bool, error) {
+	fd := root.fd
 	for {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
@@ -139,7 +144,7 @@ func (c claims) publish(ctx context.Context, root *os.File, e *estate, base stri
 
 // contend returns nil when the name may have become free, because its owner was dead
 // and what he left is gone.
-func (c claims) contend(ctx context.Context, root *os.File, name string) error {
+func (c claims) contend(ctx context.Context, root *directory, name string) error {
 	side, err := openDirAt(root, name+sideSuffix)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -187,7 +192,7 @@ func (c claims) contend(ctx context.Context, root *os.File, name string) error {
 
 // lockPatiently isn't fooled by those who lock for a moment to see whether they can
 // (List does), or by a fork that holds a copy of a lock that was just given up.
-func (c claims) lockPatiently(side *os.File) (bool, error) {
+func (c claims) lockPatiently(side *directory) (bool, error) {
 	for range 10 {
 		if ok, err := lockSide(side, unix.LOCK_EX); ok || err != nil {
 			return ok, err
@@ -198,7 +203,7 @@ func (c claims) lockPatiently(side *os.File) (bool, error) {
 }
 
 // conflict describes who has the name, as far as it can be read.
-func (c claims) conflict(name string, side *os.File) error {
+func (c claims) conflict(name string, side *directory) error {
 	e := &runtime.ConflictError{
 		Name:  name,
 		Owner: runtime.Handle{Runtime: Type, Kind: kindWorkdir, ID: filepath.Join(c.root, name)},
@@ -218,10 +223,10 @@ func (c claims) conflict(name string, side *os.File) error {
 }
 
 // unlinkEmpty removes a directory only when nothing is in it.
-func unlinkEmpty(dir *os.File, name string) error {
-	err := unix.Unlinkat(int(dir.Fd()), name, unix.AT_REMOVEDIR)
+func unlinkEmpty(dir *directory, name string) error {
+	err := unix.Unlinkat(dir.fd, name, unix.AT_REMOVEDIR)
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
-	return &fs.PathError{Op: "rmdir", Path: filepath.Join(dir.Name(), name), Err: err}
+	return &fs.PathError{Op: "rmdir", Path: dir.join(name), Err: err}
 }

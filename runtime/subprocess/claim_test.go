@@ -297,7 +297,7 @@ func FuzzReadRecord(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		mustWrite(t, filepath.Join(dir, recordName), string(data))
-		side, err := os.Open(dir)
+		side, err := openDir(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -323,11 +323,11 @@ func FuzzUnpack(f *testing.F) {
 	place := filepath.Join(top, "place")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		mkdir(t, top, "place")
-		root, err := os.OpenRoot(place)
+		root, err := openDir(place)
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := &unpacker{root: root, made: map[string]bool{".": true}, limits: runtime.CopyLimits{Bytes: 1 << 20, Entries: 1000}}
+		u := &unpacker{top: root, limits: runtime.CopyLimits{Bytes: 1 << 20, Entries: 1000}}
 		_ = u.unpack(t.Context(), tar.NewReader(bytes.NewReader(data)))
 		if err := errors.Join(root.Close(), os.RemoveAll(place)); err != nil {
 			t.Fatal(err)

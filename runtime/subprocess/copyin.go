@@ -53,20 +53,17 @@ func (s *Sandbox) copyIn(ctx context.Context, p runtime.Place, r io.Reader, opts
 		return s.lostOr(err)
 	}
 	defer place.Close()
-	u := &unpacker{root: place, limits: opts.Limits, made: map[string]bool{".": true}}
-	if err := u.ensure(under); err != nil {
-		return err
-	}
-	if r == nil {
-		return nil
-	}
+	u := &unpacker{top: place, limits: opts.Limits}
 	if under != "." {
-		sub, err := place.OpenRoot(under)
+		sub, err := u.ensure(under)
 		if err != nil {
 			return err
 		}
 		defer sub.Close()
-		u = &unpacker{root: sub, limits: opts.Limits, made: map[string]bool{".": true}}
+		u = &unpacker{top: sub, limits: opts.Limits}
+	}
+	if r == nil {
+		return nil
 	}
 	in := ctxReader{ctx, r}
 	if err := u.unpack(ctx, tar.NewReader(in)); err != nil {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"sync"
 
@@ -42,23 +41,9 @@ func (s *Sandbox) copyOut(ctx context.Context, p runtime.Place, name string, lim
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := s.alive(); err != nil {
+	dir, err := s.openParentOf(p, rel)
+	if err != nil {
 		return nil, err
-	}
-	place, err := s.openPlace(p)
-	if err != nil {
-		return nil, s.lostOr(err)
-	}
-	defer place.Close()
-	dir, err := openWalk(place, path.Dir(rel), true)
-	if err != nil {
-		return nil, s.lostOr(err)
-	}
-	if rel != "." {
-		if _, err := statAt(dir, path.Base(rel)); err != nil {
-			dir.Close()
-			return nil, s.lostOr(walkError(rel, err))
-		}
 	}
 
 	ctx, unbind := s.bind(ctx)
@@ -78,8 +63,64 @@ func (s *Sandbox) copyOut(ctx context.Context, p runtime.Place, name string, lim
 	return &runtime.Copy{ReadCloser: stream, Skipped: report.get}, nil
 }
 
-func pack(ctx context.Context, w io.Writer, dir *os.File, rel string, limits runtime.CopyLimits, rep *report) error {
-	buffered := bufio.NewWriterSize(w, 64<<10)
+// openParentOf opens the directory in a place that has what is named, or the place itself.
+// That the sandbox is there is looked at last: what is missing may be so because it isn't.
+func (s *Sandbox) openParentOf(p runtime.Place, rel string) (*directory, error) {
+	if p == runtime.Workdir { // which is made anew where it is missing
+		if err := s.alive(); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := s.openPlace(p)
+	if err != nil {
+		return nil, s.aliveAnd(err)
+	}
+	if in := path.Dir(rel); in != "." {
+		place := dir
+		dir, err = openWalk(place, in, true)
+		place.Close()
+		if err != nil {
+			return nil, s.aliveAnd(err)
+		}
+	}
+	if rel != "." {
+		if _, statErr := statAt(dir, path.Base(rel)); statErr != nil {
+			err = walkError(rel, statErr)
+		}
+	}
+	if p != runtime.Workdir || err != nil {
+		err = s.aliveAnd(err)
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+// aliveAnd returns an error unless the sandbox isn't alive, which explains it: then nothing
+// is said to be missing in it.
+func (s *Sandbox) aliveAnd(err error) error {
+	lost := s.alive()
+	switch {
+	case lost == nil:
+		return err
+	case err == nil:
+		return lost
+	}
+	return fmt.Errorf("%w (%v)", lost, err)
+}
+
+// outBuffers are between packers and pipes.
+var outBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+
+func pack(ctx context.Context, w io.Writer, dir *directory, rel string, limits runtime.CopyLimits, rep *report) error {
+	buffered := outBuffers.Get().(*bufio.Writer)
+	buffered.Reset(w)
+	defer func() {
+		buffered.Reset(nil)
+		outBuffers.Put(buffered)
+	}()
 	p := &packer{ctx: ctx, tar: tar.NewWriter(buffered), limits: limits, report: rep}
 	var err error
 	if rel == "." {

@@ -4,92 +4,133 @@ package subprocess
 
 import (
 	"errors"
+	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
 // The functions here work on an open directory and the name of an entry in it, and
 // never follow a symlink. os.Root keeps inside a tree, but goes through symlinks that
-// stay inside; where a tree is read or removed, not even that is wanted.
-
-// openDir opens a directory by its path. os.Open would try to make the poller watch it.
-func openDir(path string) (*os.File, error) {
-	for {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-		}
-		return os.NewFile(uintptr(fd), path), nil
-	}
-}
+// stay inside; where a tree is read, written or removed, not even that is wanted.
 
 // openDirAt opens a directory of a directory; see openDirFD.
-func openDirAt(dir *os.File, name string) (*os.File, error) {
+func openDirAt(dir *directory, name string) (*directory, error) {
 	fd, err := openDirFD(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), filepath.Join(dir.Name(), name)), nil
+	return &directory{fd: fd, parent: dir, name: name}, nil
 }
 
 // openDirSameDevice is openDirFD for systems that can't do better.
-func openDirSameDevice(dir *os.File, name string) (int, error) {
+func openDirSameDevice(dir *directory, name string) (int, error) {
 	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return -1, err
 	}
 	var parent, child unix.Stat_t
-	err = cmpErr(unix.Fstat(int(dir.Fd()), &parent), unix.Fstat(fd, &child))
+	err = cmpErr(unix.Fstat(dir.fd, &parent), unix.Fstat(fd, &child))
 	if err == nil && parent.Dev != child.Dev {
 		err = unix.EXDEV
 	}
 	if err != nil {
 		unix.Close(fd)
-		return -1, &fs.PathError{Op: "open", Path: filepath.Join(dir.Name(), name), Err: err}
+		return -1, &fs.PathError{Op: "open", Path: dir.join(name), Err: err}
 	}
 	return fd, nil
 }
 
-// openFileAt opens a regular file for reading. A fifo or a device that took its place
-// doesn't block, and is an error.
-func openFileAt(dir *os.File, name string) (*os.File, error) {
+// openFileAt opens a regular file for reading, and says what it is. A fifo or a device that
+// took its place doesn't block, and is an error. The caller closes the descriptor.
+func openFileAt(dir *directory, name string) (int, unix.Stat_t, error) {
+	var st unix.Stat_t
 	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return -1, st, err
 	}
-	f := os.NewFile(uintptr(fd), filepath.Join(dir.Name(), name))
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
+	err = unix.Fstat(fd, &st)
+	if err == nil && kindOf(st) != unix.S_IFREG {
+		err = errors.New("not a regular file")
 	}
 	if err != nil {
-		f.Close()
-		return nil, err
+		unix.Close(fd)
+		return -1, st, &fs.PathError{Op: "open", Path: dir.join(name), Err: err}
 	}
-	return f, nil
+	return fd, st, nil
 }
 
-func openat(dir *os.File, name string, flags int, perm uint32) (int, error) {
+// readFileAt reads a regular file, but no more of it than limit.
+func readFileAt(dir *directory, name string, limit int64) ([]byte, error) {
+	fd, _, err := openFileAt(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	return io.ReadAll(io.LimitReader(descriptor(fd), limit))
+}
+
+// createAt makes a file that must not exist.
+func createAt(dir *directory, name string) (int, error) {
+	return openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+}
+
+// writeAndClose writes all of a file, of which it closes the descriptor.
+func writeAndClose(fd int, data []byte) error {
+	_, err := descriptor(fd).Write(data)
+	return errors.Join(err, unix.Close(fd))
+}
+
+// descriptor reads and writes a file.
+type descriptor int
+
+func (d descriptor) Read(p []byte) (int, error) {
 	for {
-		fd, err := unix.Openat(int(dir.Fd()), name, flags|unix.O_CLOEXEC, perm)
+		n, err := unix.Read(int(d), p)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (d descriptor) Write(p []byte) (int, error) {
+	for done := 0; ; {
+		n, err := unix.Write(int(d), p[done:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return done, err
+		case n == 0 && done < len(p):
+			return done, io.ErrUnexpectedEOF
+		}
+		if done += n; done == len(p) {
+			return done, nil
+		}
+	}
+}
+
+func openat(dir *directory, name string, flags int, perm uint32) (int, error) {
+	for {
+		fd, err := unix.Openat(dir.fd, name, flags|unix.O_CLOEXEC, perm)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
-			return -1, &fs.PathError{Op: "open", Path: filepath.Join(dir.Name(), name), Err: err}
+			return -1, &fs.PathError{Op: "open", Path: dir.join(name), Err: err}
 		}
 		return fd, nil
 	}
 }
 
 // openForced opens a directory that its owner, who is our user, made unreadable.
-func openForced(dir *os.File, name string) (*os.File, error) {
+func openForced(dir *directory, name string) (*directory, error) {
 	sub, err := openDirAt(dir, name)
 	if !errors.Is(err, fs.ErrPermission) || chmodAt(dir, name, 0o700) != nil {
 		return sub, err
@@ -97,15 +138,15 @@ func openForced(dir *os.File, name string) (*os.File, error) {
 	return openDirAt(dir, name)
 }
 
-func statAt(dir *os.File, name string) (unix.Stat_t, error) {
+func statAt(dir *directory, name string) (unix.Stat_t, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		err := unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
-			return st, &fs.PathError{Op: "stat", Path: filepath.Join(dir.Name(), name), Err: err}
+			return st, &fs.PathError{Op: "stat", Path: dir.join(name), Err: err}
 		}
 		return st, nil
 	}
@@ -113,12 +154,12 @@ func statAt(dir *os.File, name string) (unix.Stat_t, error) {
 
 func kindOf(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
-func readlinkAt(dir *os.File, name string) (string, error) {
+func readlinkAt(dir *directory, name string) (string, error) {
 	for size := 256; ; size *= 2 {
 		buf := make([]byte, size)
-		n, err := unix.Readlinkat(int(dir.Fd()), name, buf)
+		n, err := unix.Readlinkat(dir.fd, name, buf)
 		if err != nil {
-			return "", &fs.PathError{Op: "readlink", Path: filepath.Join(dir.Name(), name), Err: err}
+			return "", &fs.PathError{Op: "readlink", Path: dir.join(name), Err: err}
 		}
 		if n < size {
 			return string(buf[:n]), nil
@@ -126,9 +167,18 @@ func readlinkAt(dir *os.File, name string) (string, error) {
 	}
 }
 
+// touchAt sets when an entry was changed, and leaves when it was read.
+func touchAt(dir *directory, name string, changed unix.Timespec) error {
+	times := []unix.Timespec{{Nsec: utimeOmit}, changed}
+	if err := unix.UtimesNanoAt(dir.fd, name, times, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &fs.PathError{Op: "chtimes", Path: dir.join(name), Err: err}
+	}
+	return nil
+}
+
 // isIdentity tells whether an entry is what it was. Without a directory, the name is
 // an absolute path.
-func isIdentity(dir *os.File, name string, want identity) (bool, error) {
+func isIdentity(dir *directory, name string, want identity) (bool, error) {
 	got, err := identityAt(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -24,21 +23,16 @@ import (
 // nest has mounted.
 func (s *Sandbox) onDisk() bool { return s.nestSpec.Disk > 0 }
 
-// openThrough opens a directory that is mounted only in a nest. What needs a path gets
-// one that leads through the descriptor.
-func openThrough(dir *os.File) (*os.File, error) {
-	fd, err := openDirFD(dir, ".")
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), "/proc/self/fd/"+strconv.Itoa(fd)), nil
+// openThrough opens a directory that is mounted only in a nest.
+func openThrough(dir *os.File) (*directory, error) {
+	return openDirAt(&directory{fd: int(dir.Fd()), name: dir.Name()}, ".")
 }
 
 // reopen opens a directory once more that is open already, also one that a program made
 // unreadable.
-func reopen(dir *os.File) (*os.File, error) {
+func reopen(dir *directory) (*directory, error) {
 	again, err := openDirAt(dir, ".")
-	if errors.Is(err, fs.ErrPermission) && unix.Fchmod(int(dir.Fd()), 0o700) == nil {
+	if errors.Is(err, fs.ErrPermission) && unix.Fchmod(dir.fd, 0o700) == nil {
 		return openDirAt(dir, ".")
 	}
 	return again, err
@@ -70,7 +64,7 @@ func (s *Sandbox) closeDisk() {
 	if !s.onDisk() {
 		return
 	}
-	for _, f := range []*os.File{s.work, s.side} {
+	for _, f := range []*directory{s.work, s.side} {
 		if f != nil && f != s.estate.work && f != s.estate.lock {
 			f.Close()
 		}
@@ -106,12 +100,7 @@ var notThePrograms = []string{recordName, keptName, newKeptName, workName}
 
 // pour copies a tree into a directory, over what is there. What is named at its top is
 // left out.
-func pour(ctx context.Context, from, to *os.File, without ...string) error {
-	root, err := os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(to.Fd())))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
+func pour(ctx context.Context, from, to *directory, without ...string) error {
 	dir, err := openDirAt(from, ".")
 	if err != nil {
 		return err
@@ -123,7 +112,7 @@ func pour(ctx context.Context, from, to *os.File, without ...string) error {
 		defer close(packed)
 		w.CloseWithError(pack(ctx, w, dir, ".", runtime.CopyLimits{}, &report{}))
 	}()
-	u := &unpacker{root: root, links: true, without: without, made: map[string]bool{".": true}}
+	u := &unpacker{top: to, links: true, without: without}
 	err = u.unpack(ctx, tar.NewReader(r))
 	if err == nil {
 		_, err = io.Copy(io.Discard, r)
@@ -131,7 +120,7 @@ func pour(ctx context.Context, from, to *os.File, without ...string) error {
 	r.Close()
 	<-packed
 	if err != nil {
-		return fmt.Errorf("copy %s to %s: %w", from.Name(), to.Name(), err)
+		return fmt.Errorf("copy %s to %s: %w", from.path(), to.path(), err)
 	}
 	return nil
 }

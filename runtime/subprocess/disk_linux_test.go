@@ -53,7 +53,7 @@ func TestDisk(t *testing.T) {
 	// A kept one is found again on the host's disk, and goes on with one of its own.
 	sh(t, sb, "chmod 755 a .; rm -f large; ln -s /nowhere link; echo kept >file")
 	// What programs call like something of ours stays theirs.
-	sh(t, sb, "echo forged >"+sb.sidePath()+"/"+recordName)
+	sh(t, sb, "echo forged >"+sb.sidePath+"/"+recordName)
 	if err := sb.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

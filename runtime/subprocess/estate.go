@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -17,9 +16,9 @@ import (
 // estate is what one sandbox has on disk.
 type estate struct {
 	record
-	identity identity // of the side directory
-	lock     *os.File // the side directory, locked; its descriptor is the ownership
-	work     *os.File // the workdir, open so that its inode is given to no other one
+	identity identity   // of the side directory
+	lock     *directory // the side directory, locked; its descriptor is the ownership
+	work     *directory // the workdir, open so that its inode is given to no other one
 }
 
 func (e *estate) handle(root string) runtime.Handle {
@@ -42,7 +41,7 @@ func (e *estate) quarry(root string) quarry {
 // depose takes the names away from an estate whose owner may be alive, so that he
 // knows the reason when the processes die, and returns what the side directory is
 // called now. Where that fails they are as good as before.
-func (e *estate) depose(root *os.File, base string) string {
+func (e *estate) depose(root *directory, base string) string {
 	remains := e.Name + oldInfix + e.Nonce
 	if same, err := isIdentity(root, base, e.identity); err != nil || !same {
 		return base
@@ -59,7 +58,7 @@ func (e *estate) depose(root *os.File, base string) string {
 // demolish removes the estate, whose side directory is called base: the record last,
 // so that what an interruption leaves still says whose it is. What is not there, or is
 // somebody else's, is left alone.
-func (e *estate) demolish(ctx context.Context, root *os.File, base string) error {
+func (e *estate) demolish(ctx context.Context, root *directory, base string) error {
 	same, err := isIdentity(root, e.Name, e.Workdir)
 	if err == nil && !same && base == e.Name+sideSuffix && !exists(e.lock, workName) && exists(root, e.Name) {
 		// The workdir got its name once, and the side directory still has its own and is
@@ -72,7 +71,7 @@ func (e *estate) demolish(ctx context.Context, root *os.File, base string) error
 	return errors.Join(err, e.demolishSide(ctx, root, base))
 }
 
-func (e *estate) demolishSide(ctx context.Context, root *os.File, base string) error {
+func (e *estate) demolishSide(ctx context.Context, root *directory, base string) error {
 	same, err := isIdentity(root, base, e.identity)
 	if err != nil || !same {
 		return err
@@ -80,7 +79,7 @@ func (e *estate) demolishSide(ctx context.Context, root *os.File, base string) e
 	if err := removeInside(ctx, e.lock, recordName); err != nil {
 		return err
 	}
-	if err := unix.Unlinkat(int(e.lock.Fd()), recordName, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+	if err := unix.Unlinkat(e.lock.fd, recordName, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("remove the owner record of %s: %w", e.Name, err)
 	}
 	err = unlinkEmpty(root, base)

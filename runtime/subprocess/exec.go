@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -218,17 +217,6 @@ func (s *Sandbox) kill(ctx context.Context, p *process, gently bool) error {
 	q := quarry{mark: markVar + "=" + p.mark + "\x00"}
 	// Nobody has waited for the leader, so the group's number is still its own.
 	return s.reap.end(context.WithoutCancel(ctx), q, nil, p.group.id)
-}
-
-func exitOf(state *os.ProcessState) runtime.Exit {
-	if state == nil {
-		return runtime.Exit{Code: -1}
-	}
-	status, ok := state.Sys().(syscall.WaitStatus)
-	if !ok {
-		return runtime.Exit{Code: state.ExitCode()}
-	}
-	return exitOfStatus(status)
 }
 
 func exitOfStatus(status syscall.WaitStatus) runtime.Exit {

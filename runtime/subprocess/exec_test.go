@@ -48,7 +48,7 @@ func TestEnvironmentIsAnAllowList(t *testing.T) {
 		got[name] = value
 	}
 	want := map[string]string{
-		"PATH": "/usr/bin:/bin", "HOME": sb.Path(runtime.Workdir), "TMPDIR": sb.sidePath() + "/tmp",
+		"PATH": "/usr/bin:/bin", "HOME": sb.Path(runtime.Workdir), "TMPDIR": sb.sidePath + "/tmp",
 		"LANG": "C.UTF-8", "LC_ALL": "C", "TZ": "UTC", "GIVEN": "spec", "BOTH": "command",
 		markVar: sb.estate.Nonce + ".1",
 	}

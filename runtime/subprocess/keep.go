@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -151,7 +149,7 @@ func (r *Runtime) resume(ctx context.Context, e *estate, k kept) (*Sandbox, erro
 
 // readmit reads what an estate's new owner has to know, and checks that it is the one
 // that the proof is of.
-func (e *estate) readmit(root *os.File, name, want string) (k kept, err error) {
+func (e *estate) readmit(root *directory, name, want string) (k kept, err error) {
 	if e.identity, err = identityAt(e.lock, ""); err != nil {
 		return k, err
 	}
@@ -181,41 +179,34 @@ func (e *estate) readmit(root *os.File, name, want string) (k kept, err error) {
 }
 
 // isKept reports whether a sandbox was left on purpose and that time is not over.
-func (r record) isKept(side *os.File) bool {
+func (r record) isKept(side *directory) bool {
 	_, err := readKept(side, r.Nonce)
 	return err == nil && time.Now().Before(r.Labels.ExpiresAt)
 }
 
 const newKeptName = keptName + ".new"
 
-func (k kept) write(side *os.File) error {
+func (k kept) write(side *directory) error {
 	data, err := json.MarshalIndent(k, "", "  ")
 	if err != nil {
 		return err
 	}
-	dir := int(side.Fd())
+	dir := side.fd
 	if err := unix.Unlinkat(dir, newKeptName, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("%s: %w", newKeptName, err)
 	}
-	fd, err := openat(side, newKeptName, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	fd, err := createAt(side, newKeptName)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), newKeptName)
-	_, err = f.Write(append(data, '\n'))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
+	if err := writeAndClose(fd, append(data, '\n')); err != nil {
+		return fmt.Errorf("%s: %w", newKeptName, err)
 	}
 	return unix.Renameat(dir, newKeptName, dir, keptName)
 }
 
-func readKept(side *os.File, nonce string) (kept, error) {
-	f, err := openFileAt(side, keptName)
-	if err != nil {
-		return kept{}, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, recordMax))
+func readKept(side *directory, nonce string) (kept, error) {
+	data, err := readFileAt(side, keptName, recordMax)
 	if err != nil {
 		return kept{}, err
 	}

@@ -5,7 +5,6 @@ package subprocess
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -20,7 +19,7 @@ func (s *Sandbox) mendWorkdir() error {
 	s.workdir.Lock()
 	defer s.workdir.Unlock()
 	e := s.estate
-	path := e.path(s.cfg.Root)
+	path := s.workPath
 	same, err := isIdentity(nil, path, e.Workdir)
 	if err != nil || same {
 		return err
@@ -41,11 +40,11 @@ func (s *Sandbox) mendWorkdir() error {
 }
 
 // remake puts an empty directory in the place of whatever has the workdir's name.
-func (e *estate) remake(root *os.File) error {
+func (e *estate) remake(root *directory) error {
 	if err := removeAt(context.Background(), root, e.Name); err != nil && exists(root, e.Name) {
 		return err
 	}
-	if err := unix.Mkdirat(int(root.Fd()), e.Name, 0o755); err != nil {
+	if err := unix.Mkdirat(root.fd, e.Name, 0o755); err != nil {
 		return err
 	}
 	work, err := openDirAt(root, e.Name)
@@ -71,7 +70,7 @@ func (s *Sandbox) workdirIdentity() identity {
 	return s.estate.Workdir
 }
 
-func exists(root *os.File, name string) bool {
+func exists(root *directory, name string) bool {
 	var st unix.Stat_t
-	return unix.Fstatat(int(root.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return unix.Fstatat(root.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }

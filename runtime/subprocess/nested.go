@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -33,9 +32,7 @@ func (e *estate) appendTraces(t traces) error {
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), recordName)
-	_, err = f.Write(append(data, '\n'))
-	return errors.Join(err, f.Close())
+	return writeAndClose(fd, append(data, '\n'))
 }
 
 // endOther kills what runs in an estate that isn't ours, or whose owner is dead. Control

@@ -188,7 +188,7 @@ func TestSandboxIsAlone(t *testing.T) {
 	sb, other := openWith(t, rt, nil, nil), openWith(t, rt, nil, nil)
 	sh(t, other, "echo theirs >file")
 	sh(t, sb, "echo mine >file; [ ! -e "+other.Path(runtime.Workdir)+" ]; [ ! -e "+filepath.Dir(root)+"/commits ]")
-	for _, path := range []string{sb.sidePath() + "/" + recordName} {
+	for _, path := range []string{sb.sidePath + "/" + recordName} {
 		if exit, _ := try(t, sb, "grep -q nonce "+path+" || echo x >"+path+" || rm "+path+" || mv "+path+" "+path+"2"); exit.OK() {
 			t.Errorf("%s can be read or written inside", path)
 		}
@@ -295,7 +295,7 @@ func TestWorkerKilledNested(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].Live {
 		t.Fatalf("List: %+v, %v", found, err)
 	}
-	side, err := os.Open(filepath.Join(root, "swept"+sideSuffix))
+	side, err := openDir(filepath.Join(root, "swept"+sideSuffix))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"syscall"
 	"time"
 
@@ -57,13 +55,12 @@ func (p *process) runNested() {
 }
 
 func (p *process) startNested() error {
-	files := &exec.Cmd{}
-	if err := p.streams.open(files, p.command); err != nil {
+	files, err := p.streams.open(p.command)
+	if err != nil {
 		return fmt.Errorf("make pipes: %w", err)
 	}
 	n := p.nested
-	n.command.Files = [3]*os.File{files.Stdin.(*os.File), files.Stdout.(*os.File), files.Stderr.(*os.File)}
-	var err error
+	n.command.Files = files
 	n.process, err = n.nest.Start(n.command)
 	p.streams.closeTheirs()
 	if err != nil {

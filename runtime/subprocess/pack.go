@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -19,8 +18,8 @@ import (
 )
 
 const (
-	// packSorted is how many names of one directory are read at once. A directory with
-	// fewer comes in order of names; a larger one costs no more memory.
+	// packSorted is how many names of one directory are read at once, or some more. A
+	// directory with fewer comes in order of names; a larger one costs no more memory.
 	packSorted = 4096
 	// packDepth bounds the descriptors that a copy has open.
 	packDepth = 128
@@ -37,27 +36,26 @@ type packer struct {
 }
 
 // inside packs what is in a directory; prefix is its name with a slash.
-func (p *packer) inside(dir *os.File, prefix string, depth int) error {
-	for {
-		names, err := dir.Readdirnames(packSorted)
+func (p *packer) inside(dir *directory, prefix string, depth int) error {
+	for more := true; more; {
+		names, further, err := dir.names(packSorted)
 		slices.Sort(names)
 		for _, name := range names {
 			if err := p.entry(dir, name, prefix+name, depth); err != nil {
 				return err
 			}
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		if err != nil {
 			p.report.add(prefix, 0, "can't be read on: "+reasonOf(err))
 		}
-		if err != nil {
-			return nil
-		}
+		more = further
 	}
+	return nil
 }
 
 // entry packs one entry with all that is below it, or says why not. It returns an
 // error only when the stream can't go on.
-func (p *packer) entry(dir *os.File, base, name string, depth int) error {
+func (p *packer) entry(dir *directory, base, name string, depth int) error {
 	if p.ctx.Err() != nil {
 		return context.Cause(p.ctx)
 	}
@@ -108,7 +106,7 @@ func (p *packer) header(h *tar.Header) error {
 	return p.tar.WriteHeader(h)
 }
 
-func (p *packer) dir(dir *os.File, base string, h *tar.Header, depth int) error {
+func (p *packer) dir(dir *directory, base string, h *tar.Header, depth int) error {
 	if depth == packDepth {
 		p.report.add(h.Name, 0, fmt.Sprintf("deeper than %d directories", packDepth))
 		return nil
@@ -131,23 +129,18 @@ func (p *packer) dir(dir *os.File, base string, h *tar.Header, depth int) error 
 	return p.inside(sub, name+"/", depth+1)
 }
 
-func (p *packer) file(dir *os.File, base string, h *tar.Header, size int64) error {
+func (p *packer) file(dir *directory, base string, h *tar.Header, size int64) error {
 	if p.over(h.Name, size) {
 		return nil
 	}
-	f, err := openFileAt(dir, base)
+	fd, st, err := openFileAt(dir, base)
 	if err != nil {
 		p.report.add(h.Name, size, reasonOf(err))
 		return nil
 	}
-	defer f.Close()
+	defer unix.Close(fd)
 	// Another file may be there by now.
-	info, err := f.Stat()
-	if err != nil {
-		p.report.add(h.Name, size, reasonOf(err))
-		return nil
-	}
-	if size = info.Size(); p.over(h.Name, size) {
+	if size = st.Size; p.over(h.Name, size) {
 		return nil
 	}
 	h.Typeflag, h.Size = tar.TypeReg, size
@@ -155,7 +148,7 @@ func (p *packer) file(dir *os.File, base string, h *tar.Header, size int64) erro
 		return err
 	}
 	p.bytes += size
-	return p.content(f, h.Name, size)
+	return p.content(fd, h.Name, size)
 }
 
 // over keeps a file that is too large from being opened.
@@ -174,14 +167,14 @@ func (p *packer) over(name string, size int64) bool {
 
 // content writes exactly size bytes, as the header promised, whatever happens to the
 // file meanwhile.
-func (p *packer) content(f *os.File, name string, size int64) error {
+func (p *packer) content(fd int, name string, size int64) error {
 	b := buffers.Get().(*[]byte)
 	defer buffers.Put(b)
 	for left := size; left > 0; {
 		if p.ctx.Err() != nil {
 			return context.Cause(p.ctx)
 		}
-		n, err := f.Read((*b)[:min(left, int64(len(*b)))])
+		n, err := descriptor(fd).Read((*b)[:min(left, int64(len(*b)))])
 		if _, err := p.tar.Write((*b)[:n]); err != nil {
 			return err
 		}
@@ -195,8 +188,9 @@ func (p *packer) content(f *os.File, name string, size int64) error {
 			return p.zeros(left, *b)
 		}
 	}
-	if info, err := f.Stat(); err == nil && info.Size() > size {
-		p.report.add(name, info.Size()-size, "grew while it was read: what was added is missing")
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err == nil && st.Size > size {
+		p.report.add(name, st.Size-size, "grew while it was read: what was added is missing")
 	}
 	return nil
 }

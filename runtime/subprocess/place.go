@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -30,15 +29,20 @@ func checkPlace(p runtime.Place) error {
 // openWalk opens a directory by a path, step by step, following no symlink. The
 // caller closes it. A step that can't be taken is [runtime.ErrNotExist], or a
 // [runtime.PathError] where something else is in the way.
-func openWalk(dir *os.File, rel string, force bool) (*os.File, error) {
-	at, err := openDirAt(dir, ".")
-	if err != nil || rel == "." {
-		return at, err
+func openWalk(dir *directory, rel string, force bool) (*directory, error) {
+	if rel == "." {
+		return openDirAt(dir, ".")
 	}
+	if at := openPath(dir, rel); at != nil {
+		return at, nil
+	}
+	at := dir
 	steps := strings.Split(rel, "/")
 	for i, step := range steps {
 		next, err := openStep(at, step, force)
-		at.Close()
+		if at != dir {
+			at.Close()
+		}
 		if err != nil {
 			return nil, walkError(path.Join(steps[:i+1]...), err)
 		}
@@ -47,7 +51,7 @@ func openWalk(dir *os.File, rel string, force bool) (*os.File, error) {
 	return at, nil
 }
 
-func openStep(at *os.File, step string, force bool) (*os.File, error) {
+func openStep(at *directory, step string, force bool) (*directory, error) {
 	open := openDirAt
 	if force {
 		open = openForced
@@ -76,7 +80,7 @@ func walkError(at string, err error) error {
 }
 
 // openPlace opens a place for reading.
-func (s *Sandbox) openPlace(p runtime.Place) (*os.File, error) {
+func (s *Sandbox) openPlace(p runtime.Place) (*directory, error) {
 	if p != runtime.Workdir {
 		return openWalk(s.side, sidePlaces[p], true)
 	}
@@ -96,10 +100,10 @@ func (s *Sandbox) openPlace(p runtime.Place) (*os.File, error) {
 }
 
 // mustBe closes a directory that isn't the one that it should be.
-func (s *Sandbox) mustBe(dir *os.File, want identity) error {
+func (s *Sandbox) mustBe(dir *directory, want identity) error {
 	got, err := identityAt(dir, "")
 	if err == nil && got != want {
-		err = fmt.Errorf("%w: %s was replaced", runtime.ErrLost, dir.Name())
+		err = fmt.Errorf("%w: %s was replaced", runtime.ErrLost, dir.path())
 	}
 	if err != nil {
 		dir.Close()
@@ -107,69 +111,55 @@ func (s *Sandbox) mustBe(dir *os.File, want identity) error {
 	return err
 }
 
-// openRoot opens a directory as a root to write below, if it is the one that was
-// seen: [os.OpenRoot] takes a path.
-func (s *Sandbox) openRoot(dir *os.File) (*os.Root, error) {
-	want, err := identityAt(dir, "")
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir.Name())
-	if err != nil {
-		return nil, err
-	}
-	opened, err := root.Open(".")
-	if err == nil {
-		err = s.mustBe(opened, want)
-	}
-	if err != nil {
-		root.Close()
-		return nil, err
-	}
-	return root, opened.Close()
-}
-
 // makePlace makes a place where it is missing, or anew, and opens it for writing.
-func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*os.Root, error) {
+func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*directory, error) {
 	if p == runtime.Workdir {
 		if fresh {
 			return nil, &runtime.PathError{Path: string(p), Reason: "can't be made fresh"}
 		}
-		dir, err := s.openPlace(p)
-		if err != nil {
+		return s.openPlace(p)
+	}
+	parent, base := splitPlace(p)
+	dir := s.side
+	if parent != "." {
+		var err error
+		if dir, err = s.openParent(ctx, parent, fresh); err != nil {
 			return nil, err
 		}
 		defer dir.Close()
-		return s.openRoot(dir)
 	}
-	parent, base := path.Split(sidePlaces[p])
-	parent = path.Clean(parent)
-	if parent != "." {
-		if err := s.makeParent(ctx, parent, fresh); err != nil {
-			return nil, err
+	if !fresh {
+		// It is a directory, no symlink, and can be opened.
+		place, err := openStep(dir, base, true)
+		if err == nil {
+			return place, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, walkError(sidePlaces[p], err)
 		}
 	}
-	dir, err := openWalk(s.side, parent, true)
+	place, err := s.spares.mkdir(dir, base)
+	if errors.Is(err, unix.EEXIST) {
+		if fresh {
+			if err := removeAt(ctx, dir, base); err != nil {
+				return nil, err
+			}
+			place, err = s.spares.mkdir(dir, base)
+		} else if place, err = openStep(dir, base, true); err != nil { // made just now
+			return nil, walkError(sidePlaces[p], err)
+		}
+	}
 	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	if fresh {
-		if err := removeAt(ctx, dir, base); err != nil {
-			return nil, err
-		}
-	}
-	err = s.spares.mkdir(dir, base)
-	if err != nil && (fresh || !errors.Is(err, unix.EEXIST)) {
 		return nil, fmt.Errorf("make %s: %w", s.Path(p), err)
 	}
-	// It is a directory, no symlink, and can be opened.
-	place, err := openStep(dir, base, true)
-	if err != nil {
-		return nil, walkError(sidePlaces[p], err)
-	}
-	defer place.Close()
-	return s.openRoot(place)
+	return place, nil
+}
+
+// splitPlace returns the directory that a place shares with others, "." where there is
+// none, and its name in that.
+func splitPlace(p runtime.Place) (parent, base string) {
+	parent, base = path.Split(sidePlaces[p])
+	return path.Clean(parent), base
 }
 
 // dropPlace removes a place, or what a program put there or above it.
@@ -177,8 +167,7 @@ func (s *Sandbox) dropPlace(ctx context.Context, p runtime.Place) error {
 	if p == runtime.Workdir {
 		return &runtime.PathError{Path: string(p), Reason: "can't be removed"}
 	}
-	parent, base := path.Split(sidePlaces[p])
-	parent = path.Clean(parent)
+	parent, base := splitPlace(p)
 	if parent != "." {
 		st, err := statAt(s.side, parent)
 		switch {
@@ -198,22 +187,37 @@ func (s *Sandbox) dropPlace(ctx context.Context, p runtime.Place) error {
 	return removeAt(ctx, dir, base)
 }
 
-// makeParent makes the directory that several places share. What a program put in its
-// way goes, if the place is to be fresh.
-func (s *Sandbox) makeParent(ctx context.Context, parent string, fresh bool) error {
-	dir := s.side
-	st, err := statAt(dir, parent)
-	if err == nil && kindOf(st) != unix.S_IFDIR {
-		if !fresh {
-			return &runtime.PathError{Path: parent, Reason: "is not a directory any more"}
-		}
-		err = errors.Join(removeAt(ctx, dir, parent), fs.ErrNotExist)
+// openParent opens the directory that several places share, and makes it where it is
+// missing. What a program put in its way goes, if the place is to be fresh.
+func (s *Sandbox) openParent(ctx context.Context, parent string, fresh bool) (*directory, error) {
+	dir, err := openForced(s.side, parent)
+	if err == nil {
+		return dir, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := s.spares.mkdir(dir, parent); err != nil && !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("make %s: %w", parent, err)
-		}
-		return nil
+	var st unix.Stat_t
+	statErr := err
+	if !errors.Is(err, fs.ErrNotExist) {
+		st, statErr = statAt(s.side, parent)
 	}
-	return err
+	switch {
+	case errors.Is(statErr, fs.ErrNotExist):
+	case statErr != nil:
+		return nil, statErr
+	case kindOf(st) == unix.S_IFDIR:
+		return nil, walkError(parent, err)
+	case !fresh:
+		return nil, &runtime.PathError{Path: parent, Reason: "is not a directory any more"}
+	default:
+		if err := removeAt(ctx, s.side, parent); err != nil {
+			return nil, err
+		}
+	}
+	dir, err = s.spares.mkdir(s.side, parent)
+	if errors.Is(err, unix.EEXIST) {
+		return openWalk(s.side, parent, true)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", parent, err)
+	}
+	return dir, nil
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"io/fs"
+	"os"
 	goruntime "runtime"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,10 +19,13 @@ import (
 
 // process is one command that runs.
 type process struct {
-	cmd     *exec.Cmd
 	command runtime.Command
+	program string // its path; empty where the nest looks for it
+	dir     string
+	env     []string
 	mark    string
 	streams streams
+	pid     int
 	pidfd   int
 	nested  *nested // nil where it is started plainly
 
@@ -32,8 +37,7 @@ type process struct {
 
 func newProcess(program string, command runtime.Command, dir string, env []string, mark string) *process {
 	return &process{
-		cmd:     &exec.Cmd{Path: program, Args: command.Argv, Env: env, Dir: dir},
-		command: command, mark: mark, pidfd: -1,
+		command: command, program: program, dir: dir, env: env, mark: mark, pidfd: -1,
 		started: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -55,20 +59,26 @@ func (p *process) run(all *groups) {
 		close(p.started)
 		return
 	}
-	p.group = newGroup(p.cmd.Process.Pid, p.pidfd)
+	p.group = newGroup(p.pid, p.pidfd)
 	all.add(p.group)
 	p.streams.serve(p.command)
 	close(p.started)
 	p.group.awaitLeader()
 }
 
+// start does without package os/exec, and with it without a second descriptor of the
+// process: the group has one.
 func (p *process) start() error {
 	for attempt := 0; ; attempt++ {
-		if err := p.streams.open(p.cmd, p.command); err != nil {
+		files, err := p.streams.open(p.command)
+		if err != nil {
 			return fmt.Errorf("make pipes: %w", err)
 		}
-		p.cmd.SysProcAttr = sysProcAttr(&p.pidfd)
-		err := p.cmd.Start()
+		how := &syscall.ProcAttr{
+			Dir: p.dir, Env: p.env, Sys: sysProcAttr(&p.pidfd),
+			Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
+		}
+		p.pid, err = syscall.ForkExec(p.program, p.command.Argv, how)
 		p.streams.closeTheirs()
 		if err == nil {
 			return nil
@@ -77,10 +87,24 @@ func (p *process) start() error {
 		// A file that was just written can't be executed while a child, which another
 		// goroutine is forking, has a copy of the descriptor that it was written with.
 		if !errors.Is(err, unix.ETXTBSY) || attempt == 10 {
-			return err
+			return &fs.PathError{Op: "fork/exec", Path: p.program, Err: err}
 		}
 		time.Sleep(time.Millisecond << attempt)
-		p.cmd = &exec.Cmd{Path: p.cmd.Path, Args: p.cmd.Args, Env: p.cmd.Env, Dir: p.cmd.Dir}
+	}
+}
+
+// reap waits for the program, which frees its number.
+func (p *process) reap() (runtime.Exit, error) {
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(p.pid, &status, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return runtime.Exit{Code: -1}, os.NewSyscallError("wait", err)
+		default:
+			return exitOfStatus(status), nil
+		}
 	}
 }
 
@@ -109,12 +133,9 @@ func (p *process) finish(all *groups, grace time.Duration) (runtime.Exit, error)
 	if p.nested != nil {
 		return p.finishNested(grace)
 	}
-	waitErr := p.cmd.Wait()
+	exit, err := p.reap()
 	all.reaped(p.group)
-	if exitErr := (*exec.ExitError)(nil); errors.As(waitErr, &exitErr) {
-		waitErr = nil
-	}
-	return exitOf(p.cmd.ProcessState), errors.Join(waitErr, p.streams.finish(grace))
+	return exit, errors.Join(err, p.streams.finish(grace))
 }
 
 // abandon gives up a program that doesn't die of SIGKILL, because it hangs in the
@@ -126,6 +147,6 @@ func (p *process) abandon() {
 	}
 	go func() {
 		<-p.ended
-		_ = p.cmd.Wait()
+		_, _ = p.reap()
 	}()
 }

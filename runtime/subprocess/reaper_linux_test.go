@@ -161,7 +161,7 @@ func openTerminal(t *testing.T) *os.File {
 // processes' directories.
 func TestListingHasInodes(t *testing.T) {
 	r := newReaper(t.TempDir(), patience)
-	proc, err := os.Open("/proc")
+	proc, err := openDir("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}

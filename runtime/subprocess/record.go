@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,12 +45,12 @@ const (
 )
 
 // write writes the record of a new side directory.
-func (r record) write(side *os.File) error { return r.writeAs(side, recordName) }
+func (r record) write(side *directory) error { return r.writeAs(side, recordName) }
 
 // rewrite replaces the record; whoever looks sees the old one or the new one.
-func (r record) rewrite(side *os.File) error {
+func (r record) rewrite(side *directory) error {
 	const next = recordName + ".new"
-	fd := int(side.Fd())
+	fd := side.fd
 	if err := unix.Unlinkat(fd, next, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
@@ -62,29 +60,25 @@ func (r record) rewrite(side *os.File) error {
 	return unix.Renameat(fd, next, fd, recordName)
 }
 
-func (r record) writeAs(side *os.File, name string) error {
+func (r record) writeAs(side *directory, name string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	fd, err := openat(side, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	fd, err := createAt(side, name)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), name)
-	_, err = f.Write(append(data, '\n'))
-	return errors.Join(err, f.Close())
+	if err := writeAndClose(fd, append(data, '\n')); err != nil {
+		return fmt.Errorf("write %s: %w", side.join(name), err)
+	}
+	return nil
 }
 
 // readRecord reads the record of a side directory. Programs inside may have changed
 // it, so nothing in it is used as a path.
-func readRecord(side *os.File, name string) (record, error) {
-	f, err := openFileAt(side, recordName)
-	if err != nil {
-		return record{}, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, recordMax))
+func readRecord(side *directory, name string) (record, error) {
+	data, err := readFileAt(side, recordName, recordMax)
 	if err != nil {
 		return record{}, err
 	}
@@ -114,22 +108,22 @@ func proof(side identity, nonce string) string {
 }
 
 // lockSide takes the lock of a side directory if nobody has it.
-func lockSide(side *os.File, how int) (bool, error) {
+func lockSide(side *directory, how int) (bool, error) {
 	for {
-		switch err := unix.Flock(int(side.Fd()), how|unix.LOCK_NB); {
+		switch err := unix.Flock(side.fd, how|unix.LOCK_NB); {
 		case err == nil:
 			return true, nil
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EWOULDBLOCK):
 			return false, nil
 		default:
-			return false, fmt.Errorf("lock %s: %w", side.Name(), err)
+			return false, fmt.Errorf("lock %s: %w", side.path(), err)
 		}
 	}
 }
 
 // unlockSide is more than closing: a child that is being forked may have a copy of
 // the descriptor for a moment, and with it the lock.
-func unlockSide(side *os.File) {
-	_ = unix.Flock(int(side.Fd()), unix.LOCK_UN)
+func unlockSide(side *directory) {
+	_ = unix.Flock(side.fd, unix.LOCK_UN)
 }

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -29,22 +27,26 @@ const (
 // endlessly deep, with symlinks and mounts inside. It follows neither.
 type remover struct {
 	ctx    context.Context
-	top    *os.File
+	top    *directory
 	moved  int
 	failed []error
 }
 
 // removeInside removes what is in a directory, except for some entries.
-func removeInside(ctx context.Context, dir *os.File, keep ...string) error {
+func removeInside(ctx context.Context, dir *directory, keep ...string) error {
 	r := &remover{ctx: ctx, top: dir}
 	r.inside(dir, 0, keep)
 	return errors.Join(r.failed...)
 }
 
 // removeAt removes an entry of a directory with all that is below it.
-func removeAt(ctx context.Context, dir *os.File, name string) error {
+func removeAt(ctx context.Context, dir *directory, name string) error {
 	r := &remover{ctx: ctx, top: dir}
-	if err := r.unlink(dir, name, 0); err == nil {
+	err := r.unlink(dir, name, unix.AT_REMOVEDIR) // mostly it is one, and often an empty one
+	if errors.Is(err, unix.ENOTDIR) {
+		err = r.unlink(dir, name, 0)
+	}
+	if err == nil {
 		return nil
 	}
 	sub, err := openForced(dir, name)
@@ -62,10 +64,10 @@ func removeAt(ctx context.Context, dir *os.File, name string) error {
 	return errors.Join(r.failed...)
 }
 
-func (r *remover) fail(dir *os.File, name string, err error) bool {
+func (r *remover) fail(dir *directory, name string, err error) bool {
 	var named *fs.PathError
 	if !errors.As(err, &named) {
-		err = fmt.Errorf("%s: %w", filepath.Join(dir.Name(), name), err)
+		err = fmt.Errorf("%s: %w", dir.join(name), err)
 	}
 	r.failed = append(r.failed, fmt.Errorf("can't remove %w", err))
 	return false
@@ -76,16 +78,17 @@ func (r *remover) done() bool { return len(r.failed) >= removeFailures || r.ctx.
 // inside reads a directory with more names than fit into one batch from its start
 // again as long as that helps: what a file system lists after deletions is its own
 // affair. The same where directories have been moved to the top meanwhile.
-func (r *remover) inside(dir *os.File, depth int, keep []string) {
+func (r *remover) inside(dir *directory, depth int, keep []string) {
 	for again := true; again; {
 		again = false
 		moved := r.moved
-		if _, err := dir.Seek(0, 0); err != nil {
+		if err := dir.rewind(); err != nil {
 			r.fail(dir, "", err)
 			return
 		}
-		for {
-			names, err := dir.Readdirnames(removeBatch)
+		for more := true; more; {
+			var names []string
+			names, more, _ = dir.names(removeBatch)
 			for _, name := range names {
 				if r.done() {
 					if r.ctx.Err() != nil {
@@ -93,12 +96,9 @@ func (r *remover) inside(dir *os.File, depth int, keep []string) {
 					}
 					return
 				}
-				if !slices.Contains(keep, name) && r.entry(dir, name, depth) && len(names) == removeBatch {
+				if !slices.Contains(keep, name) && r.entry(dir, name, depth) && more {
 					again = true
 				}
-			}
-			if err != nil || len(names) == 0 {
-				break
 			}
 		}
 		if len(r.failed) > 0 {
@@ -109,7 +109,7 @@ func (r *remover) inside(dir *os.File, depth int, keep []string) {
 }
 
 // entry returns whether it is gone.
-func (r *remover) entry(dir *os.File, name string, depth int) bool {
+func (r *remover) entry(dir *directory, name string, depth int) bool {
 	err := r.unlink(dir, name, 0)
 	if err == nil {
 		return true
@@ -149,8 +149,8 @@ func (r *remover) entry(dir *os.File, name string, depth int) bool {
 }
 
 // unlink removes one entry. Where the directory is write-protected, it no longer is.
-func (r *remover) unlink(dir *os.File, name string, flags int) error {
-	fd := int(dir.Fd())
+func (r *remover) unlink(dir *directory, name string, flags int) error {
+	fd := dir.fd
 	err := unix.Unlinkat(fd, name, flags)
 	if errors.Is(err, unix.EACCES) && unix.Fchmod(fd, 0o700) == nil {
 		err = unix.Unlinkat(fd, name, flags)
@@ -161,14 +161,14 @@ func (r *remover) unlink(dir *os.File, name string, flags int) error {
 	return err
 }
 
-func (r *remover) moveUp(dir *os.File, name string) bool {
+func (r *remover) moveUp(dir *directory, name string) bool {
 	r.moved++
 	to := fmt.Sprintf("deep-%d-%s", r.moved, runtime.NewName())
-	move := func() error { return unix.Renameat(int(dir.Fd()), name, int(r.top.Fd()), to) }
+	move := func() error { return unix.Renameat(dir.fd, name, r.top.fd, to) }
 	err := move()
 	if errors.Is(err, unix.EACCES) { // a directory that is moved is written to
 		_ = chmodAt(dir, name, 0o700)
-		_ = unix.Fchmod(int(dir.Fd()), 0o700)
+		_ = unix.Fchmod(dir.fd, 0o700)
 		err = move()
 	}
 	if err != nil {

@@ -63,7 +63,7 @@ func TestRemoveWithoutPrivileges(t *testing.T) {
 		if _, err := os.ReadDir(filepath.Join(dir, "tree/none")); !errors.Is(err, os.ErrPermission) {
 			t.Errorf("permissions don't bind here, so this shows nothing: %v", err)
 		}
-		f, err := os.Open(dir)
+		f, err := openDir(dir)
 		if err != nil {
 			t.Error(err)
 			return

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -27,6 +26,9 @@ type Sandbox struct {
 	spec    runtime.Spec
 	options options
 	env     map[string]string // of every command
+
+	workPath, sidePath string
+
 	groups  groups
 	serial  atomic.Int64 // of commands
 	quietAt atomic.Int64 // the last command when nothing was seen to be alive
@@ -35,7 +37,7 @@ type Sandbox struct {
 	nestSpec nest.Spec
 	// Where the files are: in the side directory, or on a disk of a fixed size. The workdir
 	// is only known to be on one; else it goes by its path.
-	work, side *os.File
+	work, side *directory
 	roomy      bool // its disk has room for a grader
 
 	life context.Context // ends with the cause ErrClosed
@@ -63,11 +65,12 @@ func newSandbox(env *environment, e *estate, spec runtime.Spec) *Sandbox {
 	rt := env.rt
 	s := &Sandbox{
 		cfg: rt.cfg, reap: rt.claims.reap, spares: rt.claims.spares, estate: e, spec: spec, options: env.options, side: e.lock,
+		workPath: e.path(rt.cfg.Root), sidePath: e.path(rt.cfg.Root) + sideSuffix,
 	}
 	network, _ := spec.NetworkFor(runtime.Setup)
 	s.online = network.Policy != runtime.NoInternet
 	s.life, s.end = context.WithCancelCause(context.Background())
-	s.env = baseEnv(rt.cfg.Path, s.Path(runtime.Workdir), filepath.Join(s.sidePath(), tmpName))
+	s.env = baseEnv(rt.cfg.Path, s.Path(runtime.Workdir), filepath.Join(s.sidePath, tmpName))
 	maps.Copy(s.env, spec.Env)
 	return s
 }
@@ -81,12 +84,10 @@ func (s *Sandbox) Handle() runtime.Handle { return s.estate.handle(s.cfg.Root) }
 // Path returns where a place is on this machine.
 func (s *Sandbox) Path(p runtime.Place) string {
 	if p == runtime.Workdir {
-		return filepath.Join(s.cfg.Root, s.estate.Name)
+		return s.workPath
 	}
-	return filepath.Join(s.sidePath(), sidePlaces[p])
+	return filepath.Join(s.sidePath, sidePlaces[p])
 }
-
-func (s *Sandbox) sidePath() string { return filepath.Join(s.cfg.Root, s.estate.Name+sideSuffix) }
 
 // enter is called before the estate is used, and refuses when that is over; leave is
 // called after it.
@@ -209,12 +210,12 @@ func (s *Sandbox) Alive(context.Context) error {
 }
 
 func (s *Sandbox) alive() error {
-	same, err := isIdentity(nil, s.sidePath(), s.estate.identity)
+	same, err := isIdentity(nil, s.sidePath, s.estate.identity)
 	if err != nil {
 		return fmt.Errorf("sandbox %s: %w", s.estate.Name, err)
 	}
 	if !same {
-		return fmt.Errorf("sandbox %s: %w: %s was removed or replaced", s.estate.Name, runtime.ErrLost, s.sidePath())
+		return fmt.Errorf("sandbox %s: %w: %s was removed or replaced", s.estate.Name, runtime.ErrLost, s.sidePath)
 	}
 	return s.mendWorkdir()
 }

@@ -5,8 +5,7 @@ package subprocess
 import (
 	"context"
 	"errors"
-	"os"
-	"path"
+	"io/fs"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,15 +19,15 @@ import (
 // directories all the time waits for what was removed before (recently_deleted in the
 // kernel's ialloc.c).
 //
-// A spare is as good as new, or it isn't taken: what it has to be is in fit. Directories
+// A spare is as good as new, or it isn't taken: what it has to be is in fitness. Directories
 // whose inode is a proof of whose they are, the workdir and the side directory, are made anew.
 type spares struct {
 	root string
 
 	mu    sync.Mutex
-	dir   *os.File // where they are, locked; nil until the first
-	base  string   // its name below the root
-	like  fitness  // what a directory has that was just made in it
+	dir   *directory // where they are, locked; nil until the first
+	base  string     // its name below the root
+	like  fitness    // what a directory has that was just made; set with dir, for good
 	names []string
 	last  int
 	shut  bool
@@ -42,69 +41,98 @@ const (
 // spareOf tells the directories of spares among the names below the root.
 func spareOf(base string) bool { return strings.Contains(base, spareInfix) }
 
-// spareablePlaces are what is taken from a side directory, the deepest first.
-var spareablePlaces = []string{"logs/agent", "logs/verifier", "logs/artifacts", "logs", "input", "tests", tmpName}
-
-// mkdir makes a directory like [unix.Mkdirat] does with mode 755, of a spare where there is one.
-func (s *spares) mkdir(dir *os.File, name string) error {
-	if s.take(dir, name) {
-		return nil
+// mkdir makes a directory like [unix.Mkdirat] does with mode 755, of a spare where there is
+// one, and opens it.
+func (s *spares) mkdir(dir *directory, name string) (*directory, error) {
+	if taken := s.take(dir, name); taken != nil {
+		return taken, nil
 	}
-	return unix.Mkdirat(int(dir.Fd()), name, 0o755)
+	if err := unix.Mkdirat(dir.fd, name, 0o755); err != nil {
+		return nil, &fs.PathError{Op: "mkdir", Path: dir.join(name), Err: err}
+	}
+	return openStep(dir, name, true)
 }
 
-func (s *spares) take(dir *os.File, name string) bool {
+// take puts a spare where it is wanted and looks at it there: after that look nothing is
+// done by its name any more.
+func (s *spares) take(dir *directory, name string) *directory {
+	spare, ok := s.moveOut(dir, name)
+	if !ok {
+		return nil // mkdir says why
+	}
+	taken, err := openDirAt(dir, name)
+	if err != nil {
+		s.reject(dir, name, spare)
+		return nil
+	}
+	if fit, err := s.like.isOf(taken); !fit || err != nil {
+		// Something outlived its sandbox and wrote here.
+		taken.Close()
+		s.reject(dir, name, spare)
+		return nil
+	}
+	_ = renewAt(dir, name)
+	return taken
+}
+
+// moveOut moves the last spare that there is.
+func (s *spares) moveOut(dir *directory, name string) (spare string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.names) == 0 {
-		return false
+	last := len(s.names) - 1
+	if last < 0 {
+		return "", false
 	}
-	spare := s.names[len(s.names)-1]
-	if !s.isFit(s.dir, spare) {
-		// Something outlived its sandbox and wrote here.
-		s.names = s.names[:len(s.names)-1]
-		_ = removeAt(context.Background(), s.dir, spare)
-		return false
+	spare = s.names[last]
+	err := renameNew(s.dir, spare, dir, name)
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EXDEV) {
+		return "", false // it is good for another one
 	}
-	if renameNew(s.dir, spare, dir, name) != nil {
-		return false // mkdir says why
+	s.names = s.names[:last]
+	return spare, err == nil
+}
+
+// reject removes what isn't fit to be a spare. What can't be removed must at least not be
+// where a sandbox wants a directory.
+func (s *spares) reject(dir *directory, name, spare string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.shut && renameNew(dir, name, s.dir, spare) == nil {
+		dir, name = s.dir, spare
 	}
-	s.names = s.names[:len(s.names)-1]
-	_ = touchAt(dir, name)
-	return true
+	_ = removeAt(context.Background(), dir, name)
 }
 
 // give takes what it can use of a side directory in which nothing runs any more. What it
 // leaves is removed by the caller.
-func (s *spares) give(ctx context.Context, side *os.File) {
-	for _, place := range spareablePlaces {
-		s.giveOne(ctx, side, place)
+func (s *spares) give(ctx context.Context, side *directory) {
+	if !s.wanted() {
+		return
+	}
+	s.giveOne(ctx, side, "logs", "agent", "verifier", "artifacts")
+	for _, name := range []string{"input", "tests", tmpName} {
+		s.giveOne(ctx, side, name)
 	}
 }
 
-func (s *spares) giveOne(ctx context.Context, side *os.File, place string) {
-	mode, ok := s.wanted()
-	if !ok {
-		return
-	}
-	parent, name := path.Split(place)
-	from, err := openWalk(side, path.Clean(parent), false)
-	if err != nil {
-		return
-	}
-	defer from.Close()
+// giveOne empties a directory, of what is in it to keep first, and keeps it. Whether it is as
+// good as new is looked at when it is taken; here only what would take room for nothing is
+// left out.
+func (s *spares) giveOne(ctx context.Context, from *directory, name string, inside ...string) {
 	dir, err := openDirAt(from, name)
 	if err != nil {
 		return
 	}
-	err = cmpErr(removeInside(ctx, dir), unix.Fchmod(int(dir.Fd()), mode))
-	dir.Close()
-	if err != nil {
+	defer dir.Close()
+	for _, in := range inside {
+		s.giveOne(ctx, dir, in)
+	}
+	if removeInside(ctx, dir) != nil || !s.like.mend(dir) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.shut || !s.isFit(from, name) {
+	if s.shut || len(s.names) >= maxSpares {
 		return
 	}
 	s.last++
@@ -114,14 +142,11 @@ func (s *spares) giveOne(ctx context.Context, side *os.File, place string) {
 	}
 }
 
-// wanted tells whether there is room for more, and the mode that they have.
-func (s *spares) wanted() (mode uint32, ok bool) {
+// wanted tells whether there is room for more.
+func (s *spares) wanted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.shut || len(s.names) >= maxSpares || s.open() != nil {
-		return 0, false
-	}
-	return s.like.mode & 0o7777, true
+	return !s.shut && len(s.names) < maxSpares && s.open() == nil
 }
 
 // close removes the spares. None are kept from now on.
@@ -144,7 +169,7 @@ func (s *spares) close() error {
 }
 
 // removeDeadSpares removes the spares of processes that ended without doing so.
-func removeDeadSpares(root *os.File, base string) error {
+func removeDeadSpares(root *directory, base string) error {
 	dir, err := openDirAt(root, base)
 	if err != nil {
 		return nil // gone meanwhile, or nothing of ours

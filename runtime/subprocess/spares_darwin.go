@@ -2,17 +2,16 @@
 
 package subprocess
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 // Only for ext4 is it worth while.
 
-type fitness struct{ mode uint32 }
+type fitness struct{}
 
 func (s *spares) open() error { return errors.ErrUnsupported }
 
-func (s *spares) isFit(*os.File, string) bool { return false }
+func (fitness) isOf(*directory) (bool, error) { return false, nil }
 
-func touchAt(*os.File, string) error { return nil }
+func (fitness) mend(*directory) bool { return false }
+
+func renewAt(*directory, string) error { return nil }

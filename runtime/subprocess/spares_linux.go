@@ -5,7 +5,6 @@ package subprocess
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +34,7 @@ func (s *spares) open() error {
 	}
 	defer root.Close()
 	base := fmt.Sprint(os.Getpid(), spareInfix, runtime.NewName())
-	if err := unix.Mkdirat(int(root.Fd()), base, 0o755); err != nil {
+	if err := unix.Mkdirat(root.fd, base, 0o755); err != nil {
 		return err
 	}
 	dir, err := openDirAt(root, base)
@@ -54,40 +53,55 @@ func (s *spares) open() error {
 	return nil
 }
 
-// isFit tells whether an entry is a directory as if it had just been made.
-func (s *spares) isFit(in *os.File, name string) bool {
-	dir, err := openDirAt(in, name)
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	if f, err := fitnessOf(dir); err != nil || f != s.like {
-		return false
+// isOf tells whether an open directory is as if it had just been made.
+func (f fitness) isOf(dir *directory) (bool, error) {
+	got, err := fitnessOf(dir)
+	if err != nil || got != f {
+		return false, err
 	}
 	// No access list, no capability, no label.
-	if n, err := unix.Flistxattr(int(dir.Fd()), nil); n > 0 || err != nil && !errors.Is(err, unix.ENOTSUP) {
+	if n, err := unix.Flistxattr(dir.fd, nil); n > 0 || err != nil && !errors.Is(err, unix.ENOTSUP) {
+		return false, err
+	}
+	return dir.isEmpty()
+}
+
+// mend gives an open directory the mode that it should have, and tells whether it may be
+// fit then.
+func (f fitness) mend(dir *directory) bool {
+	var st unix.Stat_t
+	if unix.Fstat(dir.fd, &st) != nil {
 		return false
 	}
-	_, err = dir.Readdirnames(1)
-	return errors.Is(err, io.EOF)
+	got := statFitness(&st)
+	got.flags = f.flags
+	if got.mode != f.mode && unix.Fchmod(dir.fd, f.mode&0o7777) == nil {
+		got.mode = f.mode
+	}
+	return got == f
 }
 
-func fitnessOf(dir *os.File) (fitness, error) {
+func fitnessOf(dir *directory) (fitness, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+	if err := unix.Fstat(dir.fd, &st); err != nil {
 		return fitness{}, err
 	}
-	flags, err := unix.IoctlGetInt(int(dir.Fd()), unix.FS_IOC_GETFLAGS)
-	if err != nil {
-		flags = 0 // the file system has none
+	f := statFitness(&st)
+	flags, err := unix.IoctlGetInt(dir.fd, unix.FS_IOC_GETFLAGS)
+	if err == nil {
+		f.flags = flags // else the file system has none
 	}
-	return fitness{
-		dev: uint64(st.Dev), uid: st.Uid, gid: st.Gid, mode: st.Mode, links: uint64(st.Nlink), size: st.Size, flags: flags,
-	}, nil
+	return f, nil
 }
 
-// touchAt gives an entry the times of something new.
-func touchAt(dir *os.File, name string) error {
+func statFitness(st *unix.Stat_t) fitness {
+	return fitness{
+		dev: uint64(st.Dev), uid: st.Uid, gid: st.Gid, mode: st.Mode, links: uint64(st.Nlink), size: st.Size,
+	}
+}
+
+// renewAt gives an entry the times of something new.
+func renewAt(dir *directory, name string) error {
 	now := unix.Timespec{Nsec: unix.UTIME_NOW}
-	return unix.UtimesNanoAt(int(dir.Fd()), name, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
+	return unix.UtimesNanoAt(dir.fd, name, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
 }

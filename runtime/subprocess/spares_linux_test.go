@@ -34,6 +34,9 @@ func inodeOf(t *testing.T, path string) uint64 {
 	return st.Ino
 }
 
+// spareablePlaces are what is kept of a side directory.
+var spareablePlaces = []string{"logs/agent", "logs/verifier", "logs/artifacts", "logs", "input", "tests", tmpName}
+
 // makePlaces makes the places that trials have, with a file in each.
 func makePlaces(t *testing.T, sb *Sandbox) {
 	t.Helper()
@@ -49,7 +52,7 @@ func inodesOf(t *testing.T, sb *Sandbox) map[uint64]bool {
 	t.Helper()
 	inodes := map[uint64]bool{}
 	for _, place := range spareablePlaces {
-		inodes[inodeOf(t, filepath.Join(sb.sidePath(), place))] = true
+		inodes[inodeOf(t, filepath.Join(sb.sidePath, place))] = true
 	}
 	return inodes
 }
@@ -72,7 +75,7 @@ func TestSparesServeTheNextSandbox(t *testing.T) {
 		}
 	}
 	for _, place := range []string{"input", "logs/verifier"} {
-		path := filepath.Join(second.sidePath(), place)
+		path := filepath.Join(second.sidePath, place)
 		if entries := entriesOf(t, path); !slices.Equal(entries, []string{"file"}) {
 			t.Errorf("%s has %q, want what was put there now", place, entries)
 		}
@@ -93,13 +96,13 @@ func TestSparesServeTheNextSandbox(t *testing.T) {
 func TestUnfitSpares(t *testing.T) {
 	for name, c := range map[string]struct {
 		program string
-		spare   bool // the directory is mended
+		spare   bool // the directory is mended, or not known to be unfit until it is taken
 	}{
 		"nothing":          {":", true},
 		"mode":             {`chmod 777 "$DIR"`, true},
 		"files":            {`touch "$DIR/a"; mkdir -p "$DIR/b/c"; chmod 0 "$DIR/b"`, true},
 		"owner":            {`chown 1234 "$DIR"`, false},
-		"an attribute":     {":", false},
+		"an attribute":     {":", true},
 		"grown":            {`cd "$DIR"; for i in $(seq 1000); do : >a-rather-long-name-$i; done`, false},
 		"a symlink":        {`rmdir "$DIR"; ln -s /tmp "$DIR"`, false},
 		"another mode bit": {`chmod g+s "$DIR"`, true},
@@ -138,6 +141,9 @@ func TestUnfitSpares(t *testing.T) {
 			if entries := entriesOf(t, next.Path(runtime.Input)); len(entries) > 0 {
 				t.Errorf("it has %q", entries)
 			}
+			if n, err := unix.Listxattr(next.Path(runtime.Input), nil); n > 0 {
+				t.Errorf("it has attributes: %d, %v", n, err)
+			}
 			if info, err := os.Lstat(next.Path(runtime.Input)); err != nil || info.Mode() != os.ModeDir|0o755 {
 				t.Errorf("%v, %v", info, err)
 			}
@@ -163,7 +169,7 @@ func TestSpareThatIsNotEmptyAnyMore(t *testing.T) {
 	}
 	mustWrite(t, filepath.Join(spareDirs(t, rt.cfg.Root)[0], rt.claims.spares.names[0], "planted"), "x")
 	next := open(t, rt, "next")
-	if entries := entriesOf(t, filepath.Join(next.sidePath(), tmpName)); len(entries) > 0 {
+	if entries := entriesOf(t, filepath.Join(next.sidePath, tmpName)); len(entries) > 0 {
 		t.Errorf("the next sandbox has %q", entries)
 	}
 	if left := rt.claims.spares.names; len(left) > 0 {

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
 
@@ -23,7 +23,7 @@ const pipeMax = 1 << 20
 // for children that keep them open either for ever or only for a fixed time, in which
 // a slow writer loses what the program itself had printed.
 type streams struct {
-	theirs []*os.File
+	theirs []int // descriptors
 	outs   []*outStream
 	in     *inStream
 }
@@ -44,10 +44,16 @@ type inStream struct {
 }
 
 // devNull is opened once and for all, not three times for each command.
-var devNull = sync.OnceValues(func() (*os.File, error) { return os.OpenFile(os.DevNull, os.O_RDWR, 0) })
+var devNull = sync.OnceValues(func() (int, error) {
+	fd, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: os.DevNull, Err: err}
+	}
+	return fd, nil
+})
 
-// open makes the pipes that the command needs.
-func (s *streams) open(cmd *exec.Cmd, c runtime.Command) (err error) {
+// open makes the pipes that the command needs, and returns the descriptors of its streams.
+func (s *streams) open(c runtime.Command) (files [3]int, err error) {
 	*s = streams{}
 	defer func() {
 		if err != nil {
@@ -57,51 +63,54 @@ func (s *streams) open(cmd *exec.Cmd, c runtime.Command) (err error) {
 	}()
 	null, err := devNull()
 	if err != nil {
-		return err
+		return files, err
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = null, null, null
+	files = [3]int{null, null, null}
 	switch in := c.Stdin.(type) {
 	case nil:
 	case *os.File:
-		cmd.Stdin = in
+		files[0] = int(in.Fd())
 	default:
-		r, w, err := os.Pipe()
+		r, w, err := pipe()
 		if err != nil {
-			return err
+			return files, err
 		}
-		cmd.Stdin = r
+		files[0] = r
 		s.theirs = append(s.theirs, r)
-		s.in = &inStream{pipe: w, done: make(chan struct{})}
+		s.in = &inStream{pipe: watched(w), done: make(chan struct{})}
 	}
 	if c.Stdout != nil {
-		w, err := s.out(c.Stdout)
-		if err != nil {
-			return err
+		if files[1], err = s.out(c.Stdout); err != nil {
+			return files, err
 		}
-		cmd.Stdout = w
 		if same(c.Stdout, c.Stderr) {
-			cmd.Stderr = w
-			return nil
+			files[2] = files[1]
+			return files, nil
 		}
 	}
 	if c.Stderr != nil {
-		w, err := s.out(c.Stderr)
-		if err != nil {
-			return err
+		if files[2], err = s.out(c.Stderr); err != nil {
+			return files, err
 		}
-		cmd.Stderr = w
 	}
-	return nil
+	return files, nil
 }
 
-func (s *streams) out(to io.Writer) (*os.File, error) {
-	r, w, err := os.Pipe()
+func (s *streams) out(to io.Writer) (int, error) {
+	r, w, err := pipe()
 	if err != nil {
-		return nil, err
+		return -1, err
 	}
 	s.theirs = append(s.theirs, w)
-	s.outs = append(s.outs, &outStream{pipe: r, to: to, done: make(chan struct{})})
+	s.outs = append(s.outs, &outStream{pipe: watched(r), to: to, done: make(chan struct{})})
 	return w, nil
+}
+
+// watched is our end of a pipe, for which the poller waits. The program's end isn't, and
+// what it reads or writes waits for itself.
+func watched(fd int) *os.File {
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_NONBLOCK) // it has no other flags
+	return os.NewFile(uintptr(fd), "|")
 }
 
 // same compares writers, of which some can't be compared.
@@ -111,8 +120,8 @@ func same(a, b io.Writer) bool {
 }
 
 func (s *streams) closeTheirs() {
-	for _, f := range s.theirs {
-		f.Close()
+	for _, fd := range s.theirs {
+		unix.Close(fd)
 	}
 	s.theirs = nil
 }

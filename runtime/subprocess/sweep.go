@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -25,7 +23,7 @@ func (r *Runtime) List(ctx context.Context) ([]runtime.Resource, error) {
 		return nil, fmt.Errorf("list sandboxes: %w", err)
 	}
 	defer root.Close()
-	names, err := root.Readdirnames(-1)
+	names, err := root.allNames()
 	if err != nil {
 		return nil, fmt.Errorf("list sandboxes: %w", err)
 	}
@@ -63,7 +61,7 @@ func (c claims) tidy(now time.Time, dry bool) (found []runtime.Pruned, err error
 		return nil, err
 	}
 	defer root.Close()
-	names, err := root.Readdirnames(-1)
+	names, err := root.allNames()
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +103,13 @@ func (c claims) tidy(now time.Time, dry bool) (found []runtime.Pruned, err error
 
 // isBare reports whether a side directory has nothing in it but the empty directories that
 // it is begun with.
-func isBare(side *os.File) bool {
+func isBare(side *directory) bool {
 	dir, err := openDirAt(side, ".") // what was opened for its lock keeps its place
 	if err != nil {
 		return false
 	}
 	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
+	names, err := dir.allNames()
 	if err != nil {
 		return false
 	}
@@ -123,9 +121,9 @@ func isBare(side *os.File) bool {
 		if err != nil {
 			return false
 		}
-		_, err = sub.Readdirnames(1)
+		empty, err := sub.isEmpty()
 		sub.Close()
-		if !errors.Is(err, io.EOF) {
+		if err != nil || !empty {
 			return false
 		}
 	}
@@ -143,7 +141,7 @@ func (r *Runtime) Prune(_ context.Context, opts runtime.PruneOptions) ([]runtime
 	return found, nil
 }
 
-func (r *Runtime) look(side *os.File, name, base, kind string) (runtime.Resource, bool) {
+func (r *Runtime) look(side *directory, name, base, kind string) (runtime.Resource, bool) {
 	rec, err := readRecord(side, name)
 	if err != nil || rec.Store != r.cfg.Store {
 		return runtime.Resource{}, false

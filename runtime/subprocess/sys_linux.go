@@ -6,22 +6,23 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
+const utimeOmit = unix.UTIME_OMIT
+
+var howDir = unix.OpenHow{
+	Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+	Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
+}
+
 // openDirFD opens a directory, through no symlink and into no other mount: a sandbox
 // that runs as root may have bound the host's directories into its own.
-func openDirFD(dir *os.File, name string) (int, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	how := unix.OpenHow{
-		Flags:   flags,
-		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
-	}
+func openDirFD(dir *directory, name string) (int, error) {
 	for {
-		fd, err := unix.Openat2(int(dir.Fd()), name, &how)
+		fd, err := unix.Openat2(dir.fd, name, &howDir)
 		switch {
 		case err == nil:
 			return fd, nil
@@ -31,21 +32,31 @@ func openDirFD(dir *os.File, name string) (int, error) {
 			// of the same file system are not told apart then.
 			return openDirSameDevice(dir, name)
 		default:
-			return -1, &fs.PathError{Op: "open", Path: filepath.Join(dir.Name(), name), Err: err}
+			return -1, &fs.PathError{Op: "open", Path: dir.join(name), Err: err}
 		}
 	}
 }
 
+// openPath opens what openWalk opens, in one step. Whoever gets nothing has to walk, and
+// hears why.
+func openPath(dir *directory, rel string) *directory {
+	fd, err := unix.Openat2(dir.fd, rel, &howDir)
+	if err != nil {
+		return nil
+	}
+	return &directory{fd: fd, parent: dir, name: rel}
+}
+
 // identityAt identifies an entry of a directory, or the directory itself by "". Without
 // a directory, the name is an absolute path.
-func identityAt(dir *os.File, name string) (identity, error) {
+func identityAt(dir *directory, name string) (identity, error) {
 	flags := unix.AT_SYMLINK_NOFOLLOW
 	if name == "" {
 		flags |= unix.AT_EMPTY_PATH
 	}
-	at, from := unix.AT_FDCWD, ""
+	at := unix.AT_FDCWD
 	if dir != nil {
-		at, from = int(dir.Fd()), dir.Name()
+		at = dir.fd
 	}
 	var st unix.Statx_t
 	for {
@@ -54,7 +65,10 @@ func identityAt(dir *os.File, name string) (identity, error) {
 			continue
 		}
 		if err != nil {
-			return identity{}, &fs.PathError{Op: "stat", Path: filepath.Join(from, name), Err: err}
+			if dir != nil {
+				name = dir.join(name)
+			}
+			return identity{}, &fs.PathError{Op: "stat", Path: name, Err: err}
 		}
 		id := identity{Inode: st.Ino}
 		if st.Mask&unix.STATX_BTIME != 0 {
@@ -65,7 +79,7 @@ func identityAt(dir *os.File, name string) (identity, error) {
 }
 
 // chmodAt changes the mode of a directory, not of what a symlink points at.
-func chmodAt(dir *os.File, name string, mode uint32) error {
+func chmodAt(dir *directory, name string, mode uint32) error {
 	fd, err := openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
@@ -75,8 +89,8 @@ func chmodAt(dir *os.File, name string, mode uint32) error {
 }
 
 // renameNew renames to a name that must not exist.
-func renameNew(fromDir *os.File, from string, toDir *os.File, to string) error {
-	err := unix.Renameat2(int(fromDir.Fd()), from, int(toDir.Fd()), to, unix.RENAME_NOREPLACE)
+func renameNew(fromDir *directory, from string, toDir *directory, to string) error {
+	err := unix.Renameat2(fromDir.fd, from, toDir.fd, to, unix.RENAME_NOREPLACE)
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
@@ -84,5 +98,14 @@ func renameNew(fromDir *os.File, from string, toDir *os.File, to string) error {
 	if _, err := statAt(toDir, to); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(err, unix.EEXIST)
 	}
-	return unix.Renameat(int(fromDir.Fd()), from, int(toDir.Fd()), to)
+	return unix.Renameat(fromDir.fd, from, toDir.fd, to)
+}
+
+// pipe makes a pipe that no child inherits.
+func pipe() (r, w int, err error) {
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return -1, -1, os.NewSyscallError("pipe2", err)
+	}
+	return p[0], p[1], nil
 }

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +34,16 @@ type table struct {
 	own  []byte // this process's environment, also that of children before their exec
 
 	mu      sync.Mutex
-	foreign map[int]uint64
-	buf     []byte
+	foreign map[int]stranger
+	looks   int
+	buf     []byte // environments
+	listing []byte
+}
+
+// stranger is a process that belongs to no sandbox.
+type stranger struct {
+	inode uint64
+	seen  int // the last look that saw it
 }
 
 // errNoProc means that there is nothing to look at.
@@ -45,7 +53,7 @@ func newReaper(root string, timeout time.Duration) *reaper {
 	own, _ := os.ReadFile("/proc/self/environ")
 	return &reaper{timeout: timeout, table: &table{
 		root: root, uid: uint32(os.Geteuid()), self: os.Getpid(), own: own,
-		foreign: map[int]uint64{}, buf: make([]byte, 64<<10),
+		foreign: map[int]stranger{}, buf: make([]byte, 64<<10), listing: make([]byte, 32<<10),
 	}}
 }
 
@@ -60,10 +68,15 @@ func (t *table) find(q quarry, groups []int) ([]*prey, error) {
 	}
 	defer proc.Close()
 	var found []*prey
-	seen := make(map[int]uint64, len(t.foreign)+16)
+	t.looks++
+	seen := 0
+	see := func(pid int, inode uint64) {
+		seen++
+		t.foreign[pid] = stranger{inode, t.looks}
+	}
 	err = t.each(proc, func(pid int, inode uint64) {
-		if len(groups) == 0 && t.foreign[pid] == inode {
-			seen[pid] = inode
+		if known, ok := t.foreign[pid]; ok && known.inode == inode && len(groups) == 0 {
+			see(pid, inode)
 			return
 		}
 		ours, foreign := t.look(proc, pid, q, groups)
@@ -73,20 +86,21 @@ func (t *table) find(q quarry, groups []int) ([]*prey, error) {
 				found = append(found, p)
 			}
 		case foreign:
-			seen[pid] = inode
+			see(pid, inode)
 		}
 	})
-	t.foreign = seen
+	if err != nil || seen < len(t.foreign) {
+		maps.DeleteFunc(t.foreign, func(_ int, s stranger) bool { return s.seen != t.looks })
+	}
 	return found, err
 }
 
 // each goes through the listing of /proc. The standard library doesn't hand out the
 // inode numbers that are in it.
-func (t *table) each(proc *os.File, do func(pid int, inode uint64)) error {
+func (t *table) each(proc *directory, do func(pid int, inode uint64)) error {
 	const header = 8 + 8 + 2 + 1 // inode, offset, length of the record, type
-	buf := make([]byte, 32<<10)
 	for {
-		n, err := unix.Getdents(int(proc.Fd()), buf)
+		n, err := unix.Getdents(proc.fd, t.listing)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -96,13 +110,13 @@ func (t *table) each(proc *os.File, do func(pid int, inode uint64)) error {
 		if n <= 0 {
 			return nil
 		}
-		for rest := buf[:n]; len(rest) > header; {
+		for rest := t.listing[:n]; len(rest) > header; {
 			length := int(binary.NativeEndian.Uint16(rest[16:]))
 			if length <= header || length > len(rest) {
 				return fmt.Errorf("%w: a record of %d bytes", errNoProc, length)
 			}
 			name, _, _ := bytes.Cut(rest[header:length], []byte{0})
-			if pid, err := strconv.Atoi(string(name)); err == nil && pid != t.self && pid != 1 {
+			if pid, ok := parsePID(name); ok && pid != t.self && pid != 1 {
 				do(pid, binary.NativeEndian.Uint64(rest))
 			}
 			rest = rest[length:]
@@ -110,9 +124,21 @@ func (t *table) each(proc *os.File, do func(pid int, inode uint64)) error {
 	}
 }
 
+// parsePID parses the name of a process's directory. Much else is in /proc too, and to make
+// an error of each such name would be most of the work.
+func parsePID(name []byte) (pid int, ok bool) {
+	for _, c := range name {
+		if c < '0' || c > '9' || pid > 1<<30 {
+			return 0, false
+		}
+		pid = 10*pid + int(c-'0')
+	}
+	return pid, len(name) > 0
+}
+
 // look tells whether a process is ours, or belongs to no sandbox for sure. A zombie is
 // neither: it has no environment and no directory any more.
-func (t *table) look(proc *os.File, pid int, q quarry, groups []int) (ours, foreign bool) {
+func (t *table) look(proc *directory, pid int, q quarry, groups []int) (ours, foreign bool) {
 	dir := strconv.Itoa(pid)
 	environ, readable := t.environ(proc, dir)
 	if hasEntry(environ, q.mark) {
@@ -145,7 +171,7 @@ func (t *table) look(proc *os.File, pid int, q quarry, groups []int) (ours, fore
 }
 
 // environ returns the environment that a program was started with.
-func (t *table) environ(proc *os.File, dir string) ([]byte, bool) {
+func (t *table) environ(proc *directory, dir string) ([]byte, bool) {
 	fd, err := openat(proc, dir+"/environ", unix.O_RDONLY, 0)
 	if err != nil {
 		return nil, false
@@ -190,11 +216,18 @@ type procStat struct {
 
 // stat reads what /proc says about a process. The name of the program is in
 // parentheses and may hold some itself.
-func (t *table) stat(proc *os.File, dir string) (procStat, bool) {
-	data, err := os.ReadFile(filepath.Join(proc.Name(), dir, "stat"))
+func (t *table) stat(proc *directory, dir string) (procStat, bool) {
+	fd, err := openat(proc, dir+"/stat", unix.O_RDONLY, 0)
 	if err != nil {
 		return procStat{}, false
 	}
+	defer unix.Close(fd)
+	data := make([]byte, 1024) // the fields that are wanted come first
+	n, err := descriptor(fd).Read(data)
+	if err != nil {
+		return procStat{}, false
+	}
+	data = data[:n]
 	info, err := statAt(proc, dir)
 	if err != nil {
 		return procStat{}, false
@@ -210,7 +243,7 @@ func (t *table) stat(proc *os.File, dir string) (procStat, bool) {
 
 // catch holds on to a process and looks at it again: what is held now and is ours now
 // is what will be killed, even if the number is given to another process meanwhile.
-func (t *table) catch(proc *os.File, pid int, q quarry, groups []int) *prey {
+func (t *table) catch(proc *directory, pid int, q quarry, groups []int) *prey {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ENOSYS) {
 		return &prey{pid: pid, fd: -1}

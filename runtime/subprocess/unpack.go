@@ -9,27 +9,31 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tidemill/tidemill/runtime"
 )
 
-// unpacker writes the entries of one stream below a directory. That nothing gets out
-// of it is [os.Root]'s work; that nothing goes through symlinks, not even such that
-// stay inside, is done here.
+// unpacker writes the entries of one stream below a directory. Every name is used in a
+// directory that was opened, step by step and through no symlink, not even one that stays
+// inside, so that nothing gets out.
 type unpacker struct {
-	root    *os.Root
+	top     *directory
 	limits  runtime.CopyLimits
-	links   bool            // symlinks may lead anywhere
-	without []string        // entries at the top that are passed over
-	made    map[string]bool // directories that are known to be real ones
-	modes   []dirMode       // set at the end, so that a read-only directory can be filled
+	links   bool      // symlinks may lead anywhere
+	without []string  // entries at the top that are passed over
+	modes   []dirMode // set at the end, so that a read-only directory can be filled
 	bytes   int64
 	entries int
+
+	// Where the last entry was: the next one is mostly there too.
+	at     *directory
+	atName string
 }
 
 type dirMode struct {
@@ -39,6 +43,7 @@ type dirMode struct {
 }
 
 func (u *unpacker) unpack(ctx context.Context, r *tar.Reader) error {
+	defer u.leave()
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -97,61 +102,113 @@ func (u *unpacker) admit(h *tar.Header) error {
 	return nil
 }
 
-// ensure makes a directory and its parents, and refuses what isn't one.
-func (u *unpacker) ensure(dir string) error {
-	if u.made[dir] {
-		return nil
+// in opens a directory, which is made where it is missing, like its parents. The unpacker
+// closes it.
+func (u *unpacker) in(dir string) (*directory, error) {
+	if dir == "." {
+		return u.top, nil
 	}
-	if err := u.ensure(path.Dir(dir)); err != nil {
-		return err
+	if u.at == nil || u.atName != dir {
+		at, err := u.ensure(dir)
+		if err != nil {
+			return nil, err
+		}
+		u.leave()
+		u.at, u.atName = at, dir
 	}
-	info, err := u.root.Lstat(dir)
+	return u.at, nil
+}
+
+func (u *unpacker) leave() {
+	if u.at != nil {
+		u.at.Close()
+		u.at = nil
+	}
+}
+
+// ensure makes a directory and its parents, refuses what isn't one, and opens it.
+func (u *unpacker) ensure(dir string) (*directory, error) {
+	if at := openPath(u.top, dir); at != nil {
+		return at, nil
+	}
+	at := u.top
+	for end := 0; end < len(dir); {
+		step, _, _ := strings.Cut(dir[end:], "/")
+		next, err := ensureStep(at, step, dir[:end+len(step)])
+		if at != u.top {
+			at.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		at, end = next, end+len(step)+1
+	}
+	return at, nil
+}
+
+func ensureStep(at *directory, step, name string) (*directory, error) {
+	next, err := openDirAt(at, step)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := unix.Mkdirat(at.fd, step, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+			return nil, &fs.PathError{Op: "mkdir", Path: at.join(step), Err: err}
+		}
+		next, err = openDirAt(at, step)
+	}
+	if err == nil {
+		return next, nil
+	}
+	st, statErr := statAt(at, step)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = u.root.Mkdir(dir, 0o755)
-	case err == nil && info.Mode()&fs.ModeSymlink != 0:
-		err = &runtime.PathError{Path: dir, Reason: "is a symlink, which is not followed"}
-	case err == nil && !info.IsDir():
-		err = &runtime.PathError{Path: dir, Reason: "is not a directory"}
+	case statErr == nil && kindOf(st) == unix.S_IFLNK:
+		return nil, &runtime.PathError{Path: name, Reason: "is a symlink, which is not followed"}
+	case statErr == nil && kindOf(st) != unix.S_IFDIR:
+		return nil, &runtime.PathError{Path: name, Reason: "is not a directory"}
+	case errors.Is(err, unix.EXDEV):
+		return nil, &runtime.PathError{Path: name, Reason: "is on another mount"}
 	}
-	if err != nil {
-		return err
-	}
-	u.made[dir] = true
-	return nil
+	return nil, err
 }
 
 // replace does what makes an entry, once more after it removed what is in the way.
-func (u *unpacker) replace(name string, create func() error) error {
+func (u *unpacker) replace(name string, create func(at *directory, base string) error) error {
 	if name == "." {
 		return &runtime.PathError{Path: name, Reason: "is the place itself"}
 	}
-	if err := u.ensure(path.Dir(name)); err != nil {
+	at, err := u.in(path.Dir(name))
+	if err != nil {
 		return err
 	}
-	err := create()
+	base := path.Base(name)
+	err = create(at, base)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if info, err := u.root.Lstat(name); err == nil && info.IsDir() {
+	if st, err := statAt(at, base); err == nil && kindOf(st) == unix.S_IFDIR {
 		return &runtime.PathError{Path: name, Reason: "is a directory already"}
 	}
-	if err := u.root.Remove(name); err != nil {
-		return err
+	if err := unix.Unlinkat(at.fd, base, 0); err != nil {
+		return &fs.PathError{Op: "unlink", Path: at.join(base), Err: err}
 	}
-	return create()
+	return create(at, base)
 }
 
 func (u *unpacker) dir(name string, h *tar.Header) error {
 	if name == "." {
 		return nil // it is there, and its mode is ours
 	}
-	if info, err := u.root.Lstat(name); err != nil || !info.IsDir() {
-		if err := u.replace(name, func() error { return u.root.Mkdir(name, 0o755) }); err != nil {
-			return err
+	err := u.replace(name, func(at *directory, base string) error {
+		err := unix.Mkdirat(at.fd, base, 0o755)
+		if errors.Is(err, unix.EEXIST) {
+			if st, statErr := statAt(at, base); statErr == nil && kindOf(st) == unix.S_IFDIR {
+				return nil
+			}
 		}
-	}
-	if err := u.ensure(name); err != nil { // its parents too
+		if err != nil {
+			return &fs.PathError{Op: "mkdir", Path: at.join(base), Err: err}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	u.modes = append(u.modes, dirMode{name, h.FileInfo().Mode().Perm(), h.ModTime})
@@ -159,47 +216,86 @@ func (u *unpacker) dir(name string, h *tar.Header) error {
 }
 
 func (u *unpacker) file(name string, h *tar.Header, r io.Reader) error {
-	var f *os.File
-	err := u.replace(name, func() (err error) {
-		f, err = u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	fd := -1
+	err := u.replace(name, func(at *directory, base string) (err error) {
+		fd, err = createAt(at, base)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, r)
+	err = fill(fd, r)
 	if err == nil {
-		err = f.Chmod(h.FileInfo().Mode().Perm()) // whatever the umask is
+		err = unix.Fchmod(fd, uint32(h.FileInfo().Mode().Perm())) // whatever the umask is
 	}
-	if cerr := f.Close(); err == nil {
+	if cerr := unix.Close(fd); err == nil {
 		err = cerr
 	}
 	if err != nil {
 		return fmt.Errorf("write %q: %w", name, err)
 	}
-	if h.ModTime.Unix() != 0 {
-		return u.root.Chtimes(name, time.Time{}, h.ModTime)
+	return u.touch(name, h.ModTime)
+}
+
+func fill(fd int, r io.Reader) error {
+	b := buffers.Get().(*[]byte)
+	defer buffers.Put(b)
+	for {
+		n, err := r.Read(*b)
+		if n > 0 {
+			if _, err := descriptor(fd).Write((*b)[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return nil
 }
 
 func (u *unpacker) symlink(name string, h *tar.Header) error {
 	if reason := runtime.LinkProblem(name, h.Linkname); reason != "" && !u.links {
 		return &runtime.PathError{Path: name, Reason: reason}
 	}
-	return u.replace(name, func() error { return u.root.Symlink(h.Linkname, name) })
+	return u.replace(name, func(at *directory, base string) error {
+		if err := unix.Symlinkat(h.Linkname, at.fd, base); err != nil {
+			return &fs.PathError{Op: "symlink", Path: at.join(base), Err: err}
+		}
+		return nil
+	})
+}
+
+// touch sets when an entry was changed, if the stream says so.
+func (u *unpacker) touch(name string, changed time.Time) error {
+	if changed.Unix() == 0 {
+		return nil
+	}
+	at, err := u.in(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	spec, err := unix.TimeToTimespec(changed)
+	if err != nil {
+		return &fs.PathError{Op: "chtimes", Path: at.join(path.Base(name)), Err: err}
+	}
+	return touchAt(at, path.Base(name), spec)
 }
 
 // finish sets the modes and times of directories, the deepest first.
 func (u *unpacker) finish() error {
 	for i := len(u.modes) - 1; i >= 0; i-- {
 		d := u.modes[i]
-		if d.time.Unix() != 0 {
-			if err := u.root.Chtimes(d.name, time.Time{}, d.time); err != nil {
-				return err
-			}
+		if err := u.touch(d.name, d.time); err != nil {
+			return err
 		}
-		if err := u.root.Chmod(d.name, d.mode); err != nil {
+		at, err := u.in(path.Dir(d.name))
+		if err != nil {
+			return err
+		}
+		if err := chmodAt(at, path.Base(d.name), uint32(d.mode)); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func benchNest(b testing.TB, warden *Warden, p place, spec Spec, commands int) {
 	defer null.Close()
 	for range commands {
 		proc, err := n.Start(Command{
-			Argv: []string{"/bin/sh", "-c", ":"}, Dir: p.work, Files: [3]*os.File{null, null, null},
+			Argv: []string{"/bin/sh", "-c", ":"}, Dir: p.work, Files: fdsOf(null, null, null),
 		})
 		if err != nil {
 			b.Error(err)

@@ -39,14 +39,19 @@ func dropPrivileges() error {
 		mask[c/32] |= 1 << (c % 32)
 	}
 	for c := 0; c < 64; c++ {
-		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0)
-		if err != nil {
-			break // there are no more
-		}
-		if set == 0 || mask[c/32]&(1<<(c%32)) != 0 {
+		if mask[c/32]&(1<<(c%32)) != 0 {
 			continue
 		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
+		if err == nil {
+			continue
+		}
+		// There are no more, or it is gone already and we may drop none.
+		set, readErr := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0)
+		if readErr != nil {
+			break
+		}
+		if set != 0 {
 			return fmt.Errorf("drop capability %d: %w", c, err)
 		}
 	}

@@ -107,6 +107,13 @@ type run struct {
 	err    error
 }
 
+func fdsOf(files ...*os.File) (fds [3]int) {
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	return fds
+}
+
 // command starts a shell script and returns where its output comes from.
 func (b box) command(script string, edit ...func(*Command)) (*Process, *os.File) {
 	b.Helper()
@@ -122,7 +129,7 @@ func (b box) command(script string, edit ...func(*Command)) (*Process, *os.File)
 	defer w.Close()
 	c := Command{
 		Argv: []string{"sh", "-c", script}, Path: testPath, Dir: b.work,
-		Env: []string{"PATH=" + testPath}, Files: [3]*os.File{null, w, w},
+		Env: []string{"PATH=" + testPath}, Files: fdsOf(null, w, w),
 	}
 	for _, e := range edit {
 		e(&c)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ var bootID = sync.OnceValue(func() string {
 })
 
 func identify(pid int) (Init, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := readStat("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return Init{}, fmt.Errorf("init of the nest: %w", err)
 	}
@@ -43,6 +44,22 @@ func identify(pid int) (Init, error) {
 		return Init{}, fmt.Errorf("init of the nest: %w", err)
 	}
 	return Init{PID: pid, Start: start, Boot: bootID()}, nil
+}
+
+// readStat reads a file of one line with one call, which is how the kernel gives it, and
+// without asking for more than that: it is done for each nest.
+func readStat(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	data := make([]byte, 4096)
+	n, err := unix.Read(fd, data)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	return data[:n], nil
 }
 
 // Kill kills the nest of this init, if it is alive, and returns when all of it is dead.

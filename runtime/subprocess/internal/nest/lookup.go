@@ -5,7 +5,6 @@ package nest
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -27,8 +26,7 @@ func LookUp(name, path, dir string) (string, error) {
 		if !filepath.IsAbs(elem) { // an empty one is the current directory
 			file = filepath.Join(dir, file)
 		}
-		info, err := os.Stat(file)
-		if err != nil || info.IsDir() {
+		if !isThere(file) {
 			continue
 		}
 		if unix.Access(file, unix.X_OK) == nil {
@@ -37,4 +35,16 @@ func LookUp(name, path, dir string) (string, error) {
 		found = fmt.Errorf("%s: %w", file, unix.EACCES)
 	}
 	return "", found
+}
+
+// isThere tells whether a path leads to something that isn't a directory. Most places on a
+// PATH don't have what is looked for: nobody reads an error about each.
+func isThere(path string) bool {
+	var st unix.Stat_t
+	for {
+		err := unix.Stat(path, &st)
+		if err != unix.EINTR {
+			return err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR
+		}
+	}
 }

@@ -77,15 +77,11 @@ type Process struct {
 // from Wait, as a [StartError]: to wait for that news would cost every command as much
 // as the news itself.
 func (n *Nest) Start(c Command) (*Process, error) {
-	fds := make([]int, len(c.Files))
-	for i, f := range c.Files {
-		fds[i] = int(f.Fd())
-	}
 	p := &Process{nest: n, id: n.serial.Add(1)}
 	var err error
 	p.reply, err = call(n.sock, &n.sending, request{Op: opRun, Run: &runRequest{
 		ID: p.id, Argv: toBytes(c.Argv), Env: toBytes(c.Env), Path: anyBytes(c.Path), Dir: anyBytes(c.Dir), Online: c.Online, OpenFiles: c.OpenFiles, FileSize: c.FileSize,
-	}}, fds...)
+	}}, c.Files[:]...)
 	if errors.Is(err, unix.E2BIG) {
 		err = &StartError{Name: c.Argv[0], Err: err}
 	}

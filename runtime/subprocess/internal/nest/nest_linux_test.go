@@ -79,7 +79,7 @@ func (b box) tryStart(edit func(*Command)) error {
 		b.Fatal(err)
 	}
 	defer null.Close()
-	c := Command{Argv: []string{"sh", "-c", ":"}, Path: testPath, Dir: b.work, Files: [3]*os.File{null, null, null}}
+	c := Command{Argv: []string{"sh", "-c", ":"}, Path: testPath, Dir: b.work, Files: fdsOf(null, null, null)}
 	edit(&c)
 	p, err := b.Start(c)
 	if err != nil {

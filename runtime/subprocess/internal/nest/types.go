@@ -3,7 +3,6 @@
 package nest
 
 import (
-	"os"
 	"syscall"
 	"time"
 )
@@ -68,8 +67,8 @@ type Command struct {
 	Env    []string
 	Path   string // the PATH to look in
 	Dir    string // absolute
-	// Files are its standard streams. They stay the caller's to close.
-	Files [3]*os.File
+	// Files are the descriptors of its standard streams. They stay the caller's to close.
+	Files [3]int
 	// Limits for each process; zero means none.
 	OpenFiles int64
 	FileSize  int64

@@ -51,7 +51,7 @@ func victim() {
 			}
 			proc, err := n.Start(Command{
 				Argv: []string{"sh", "-c", daemons}, Path: testPath, Dir: work,
-				Env: []string{"PATH=" + testPath, mark + "=victim"}, Files: [3]*os.File{null, os.Stdout, os.Stderr},
+				Env: []string{"PATH=" + testPath, mark + "=victim"}, Files: fdsOf(null, os.Stdout, os.Stderr),
 			})
 			if err != nil {
 				return err

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -261,7 +260,7 @@ func socketPair() (ours *os.File, theirs int, err error) {
 	if err != nil {
 		return nil, -1, os.NewSyscallError("socketpair", err)
 	}
-	if err := syscall.SetNonblock(fds[0], true); err != nil {
+	if _, err := unix.FcntlInt(uintptr(fds[0]), unix.F_SETFL, unix.O_NONBLOCK); err != nil { // it has no other flags
 		closeAll(fds[:])
 		return nil, -1, os.NewSyscallError("fcntl", err)
 	}
