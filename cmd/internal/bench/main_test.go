@@ -6,11 +6,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/tidemill/tidemill/cmd/internal/procs"
 	"github.com/tidemill/tidemill/runtime/subprocess"
 )
 
 func TestMain(m *testing.M) {
 	subprocess.Main()
+	procs.Widen() // as tidemill run does; the bare side has it too
 	code := m.Run()
 	for _, dir := range benchDirs {
 		os.RemoveAll(dir)

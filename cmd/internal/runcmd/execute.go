@@ -14,6 +14,7 @@ import (
 	"github.com/tidemill/tidemill/bundle"
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/local"
+	"github.com/tidemill/tidemill/cmd/internal/procs"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/stores"
 	"github.com/tidemill/tidemill/internal/producer"
@@ -92,6 +93,7 @@ func (o *options) noteStore(log zerolog.Logger) error {
 
 // session begins an execution.
 func (o options) session(cmd *cobra.Command) (s *session, err error) {
+	procs.Widen()
 	s = &session{options: o, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 	if app.IsTerminal(s.stderr) {
 		s.stderr = progress.NewScreen(s.stderr)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidemill/tidemill/cmd/internal/app"
 	"github.com/tidemill/tidemill/cmd/internal/local"
+	"github.com/tidemill/tidemill/cmd/internal/procs"
 	"github.com/tidemill/tidemill/cmd/internal/progress"
 	"github.com/tidemill/tidemill/cmd/internal/queues"
 	"github.com/tidemill/tidemill/cmd/internal/runtimes"
@@ -82,6 +83,7 @@ is left to other workers, uncharged; tidemill status names the worker and the va
 }
 
 func (o options) execute(cmd *cobra.Command) (err error) {
+	procs.Widen()
 	ctx := cmd.Context()
 	log, err := o.log.Logger(cmd.ErrOrStderr())
 	if err != nil {

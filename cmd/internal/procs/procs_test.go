@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package procs
+
+import (
+	"runtime"
+	"testing"
+)
+
+func TestWiden(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	t.Setenv("GOMAXPROCS", "3")
+	if Widen(); runtime.GOMAXPROCS(0) != before {
+		t.Errorf("%d, though the environment says how many", runtime.GOMAXPROCS(0))
+	}
+	t.Setenv("GOMAXPROCS", "")
+	if Widen(); runtime.GOMAXPROCS(0) != wide(before) {
+		t.Errorf("%d, want %d", runtime.GOMAXPROCS(0), wide(before))
+	}
+	for processors, want := range map[int]int{1: 2, 2: 4, 8: 16, 64: 72} {
+		if got := wide(processors); got != want {
+			t.Errorf("%d with %d processors, want %d", got, processors, want)
+		}
+	}
+}
