@@ -5,7 +5,7 @@ package procs
 
 import (
 	"os"
-	"runtime"
+	goruntime "runtime"
 )
 
 // most bounds how many more there are than processors: with many, some are free anyway.
@@ -19,7 +19,7 @@ const most = 8
 // From then on the number no longer follows changes of a container's share of the processors.
 func Widen() {
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(wide(runtime.GOMAXPROCS(0)))
+		goruntime.GOMAXPROCS(wide(goruntime.GOMAXPROCS(0)))
 	}
 }
 

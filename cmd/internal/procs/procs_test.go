@@ -3,20 +3,20 @@
 package procs
 
 import (
-	"runtime"
+	goruntime "runtime"
 	"testing"
 )
 
 func TestWiden(t *testing.T) {
-	before := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(before)
+	before := goruntime.GOMAXPROCS(0)
+	defer goruntime.GOMAXPROCS(before)
 	t.Setenv("GOMAXPROCS", "3")
-	if Widen(); runtime.GOMAXPROCS(0) != before {
-		t.Errorf("%d, though the environment says how many", runtime.GOMAXPROCS(0))
+	if Widen(); goruntime.GOMAXPROCS(0) != before {
+		t.Errorf("%d, though the environment says how many", goruntime.GOMAXPROCS(0))
 	}
 	t.Setenv("GOMAXPROCS", "")
-	if Widen(); runtime.GOMAXPROCS(0) != wide(before) {
-		t.Errorf("%d, want %d", runtime.GOMAXPROCS(0), wide(before))
+	if Widen(); goruntime.GOMAXPROCS(0) != wide(before) {
+		t.Errorf("%d, want %d", goruntime.GOMAXPROCS(0), wide(before))
 	}
 	for processors, want := range map[int]int{1: 2, 2: 4, 8: 16, 64: 72} {
 		if got := wide(processors); got != want {
