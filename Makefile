@@ -22,7 +22,7 @@ LDFLAGS := $(if $(VERSION),-X github.com/tidemill/tidemill/cmd/internal/version.
 # finds none, and the tests run without the detector.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
-TEST_TIMEOUT ?= 25m
+TEST_TIMEOUT ?= 45m
 
 ##@ Use it
 

@@ -59,7 +59,10 @@ func (wk *work) attempt() (rep trial.Report, files *bundle.Writer) {
 	return rep, files
 }
 
-func (wk *work) bundleName() string { return wk.row.TrialID + "." + strconv.Itoa(wk.claim.Attempt) }
+func (wk *work) bundleName() string { return nameOf(wk.row.TrialID, wk.claim.Attempt) }
+
+// nameOf is what an attempt's bundle is called on this machine.
+func nameOf(trialID string, attempt int) string { return trialID + "." + strconv.Itoa(attempt) }
 
 func (wk *work) config() trial.Config {
 	return trial.Config{

@@ -76,12 +76,13 @@ func (n *notes) drop(f *note) {
 	n.free = append(n.free, f)
 }
 
-// move puts a note where it is to stay.
+// move puts a note where it is to stay. What it said of an attempt before would otherwise be
+// what is there after a loss of power: a rename comes to disk before what was written over.
 func (n *notes) move(f *note, path string) error {
 	if f == nil {
 		return errNoNote
 	}
-	return errors.Join(os.Rename(f.file.Name(), path), f.file.Close())
+	return errors.Join(f.file.Sync(), os.Rename(f.file.Name(), path), f.file.Close())
 }
 
 func (f *note) remove() error { return errors.Join(f.file.Close(), os.Remove(f.file.Name())) }

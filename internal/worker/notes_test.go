@@ -94,3 +94,25 @@ func TestNoteWithoutRoom(t *testing.T) {
 		t.Errorf("%d files and %d notes are left", len(left), len(n.free))
 	}
 }
+
+// A note of another attempt of the trial says nothing about a bundle.
+func TestNoteOfAnotherAttempt(t *testing.T) {
+	w := &Worker{Config: Config{Dir: t.TempDir()}}
+	if err := os.Mkdir(w.unsentDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u := unsent{Run: "r", TrialID: "t", Attempt: 1, name: "t.2"}
+	if err := w.noteUnsent(u); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.readUnsent("t.2"); err == nil || !strings.Contains(err.Error(), "attempt 1") {
+		t.Errorf("read all the same: %v", err)
+	}
+	u.Attempt = 2
+	if err := w.noteUnsent(u); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.readUnsent("t.2"); err != nil {
+		t.Error(err)
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/tidemill/tidemill/bundle"
@@ -126,8 +125,8 @@ func (w *Worker) readUnsent(name string) (u unsent, err error) {
 	if err == nil {
 		err = json.Unmarshal(body, &u)
 	}
-	if err == nil && (u.TrialID == "" || u.Run == "" || !strings.HasPrefix(name, u.TrialID+".")) {
-		err = fmt.Errorf("it is about trial %q of run %q", u.TrialID, u.Run)
+	if err == nil && (u.TrialID == "" || u.Run == "" || name != nameOf(u.TrialID, u.Attempt)) {
+		err = fmt.Errorf("it is about attempt %d of trial %q of run %q", u.Attempt, u.TrialID, u.Run)
 	}
 	u.name = name
 	return u, err

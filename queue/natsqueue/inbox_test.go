@@ -117,7 +117,8 @@ func TestInboxOfAPullAtACap(t *testing.T) {
 	}
 }
 
-// A job that came to the pull of another run would be worked on as that one's.
+// A job that comes to the pull of another run would be worked on as that one's. It is handed
+// back, and the pull waits for its own.
 func TestJobOfAnotherRun(t *testing.T) {
 	q, one := bench(t, "a")
 	two := beside(t, q, queue.Run{ID: "two", Class: "a"}, "b")
@@ -128,10 +129,14 @@ func TestJobOfAnotherRun(t *testing.T) {
 	if err := q.nc.PublishRequest(apiPrefix+"CONSUMER.MSG.NEXT."+trialsStream+".two", in.next(), pullRequest); err != nil {
 		t.Fatal(err)
 	}
-	m := <-in.answers
+	stray := <-in.answers
+	in.answers <- stray
 	q.inboxes.put(in, served)
-	if d, _, err := q.read(one, m); err == nil {
-		t.Fatalf("it was taken for %+v", d)
+	if d := pullOne(t, q, one); d.Run != one.ID || d.Trial != "a" {
+		t.Fatalf("pulled %+v, want the run's own job", d)
+	}
+	if in != q.inboxes.free[0] {
+		t.Error("the inbox with the stray was not used")
 	}
 	// What is handed back needs no answer, and comes a moment later.
 	for end := time.Now().Add(10 * time.Second); ; {

@@ -60,7 +60,7 @@ func (q *Queue) pull(ctx context.Context, r openRun) (*delivery, answer, error) 
 	for waiting := true; waiting; {
 		select {
 		case m := <-in.answers:
-			if !in.answered(m) {
+			if !in.answered(m) || q.isStray(r, m) {
 				continue
 			}
 			d, a, err := q.read(r, m)
@@ -72,7 +72,7 @@ func (q *Queue) pull(ctx context.Context, r openRun) (*delivery, answer, error) 
 			waiting = false
 		}
 	}
-	m, err := q.giveUp(in)
+	m, err := q.giveUp(in, r)
 	switch {
 	case m == nil && err != nil:
 		return nil, missing, err
@@ -90,7 +90,7 @@ func (q *Queue) pull(ctx context.Context, r openRun) (*delivery, answer, error) 
 }
 
 // giveUp ends an inbox and returns what had come until the end.
-func (q *Queue) giveUp(in *inbox) (*nats.Msg, error) {
+func (q *Queue) giveUp(in *inbox, r openRun) (*nats.Msg, error) {
 	if err := in.sub.Drain(); err != nil && q.nc.IsClosed() {
 		return nil, fmt.Errorf("%w: %w", queue.ErrUnreachable, err)
 	}
@@ -98,7 +98,7 @@ func (q *Queue) giveUp(in *inbox) (*nats.Msg, error) {
 	for {
 		select {
 		case m := <-in.answers:
-			if in.answered(m) {
+			if in.answered(m) && !q.isStray(r, m) {
 				return m, nil
 			}
 			continue
@@ -113,6 +113,19 @@ func (q *Queue) giveUp(in *inbox) (*nats.Msg, error) {
 
 // isJob tells a job from a status.
 func isJob(m *nats.Msg) bool { return strings.HasPrefix(m.Reply, "$JS.ACK.") }
+
+// isStray tells a job of another run, which answers an earlier pull, and hands it back.
+func (q *Queue) isStray(r openRun, m *nats.Msg) bool {
+	if !isJob(m) {
+		return false
+	}
+	meta, err := m.Metadata()
+	if err != nil || meta.Consumer == r.ID {
+		return false // read says what is wrong with it
+	}
+	q.handBack(&delivery{reply: m.Reply}, 0)
+	return true
+}
 
 // read says what an answer means.
 func (q *Queue) read(r openRun, m *nats.Msg) (*delivery, answer, error) {
@@ -130,10 +143,6 @@ func (q *Queue) read(r openRun, m *nats.Msg) (*delivery, answer, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, missing, fmt.Errorf("delivery of run %s: reply %q: %w", r.ID, m.Reply, err)
-	}
-	if meta.Consumer != r.ID {
-		q.handBack(&delivery{reply: m.Reply}, 0)
-		return nil, missing, fmt.Errorf("delivery of run %s came to a pull of run %s", meta.Consumer, r.ID)
 	}
 	d := &delivery{seq: meta.Sequence.Stream, pending: meta.NumPending, again: meta.NumDelivered > 1, reply: m.Reply}
 	id, err := idOf(m.Header.Get)

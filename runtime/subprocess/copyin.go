@@ -53,7 +53,7 @@ func (s *Sandbox) copyIn(ctx context.Context, p runtime.Place, r io.Reader, opts
 		return s.lostOr(err)
 	}
 	defer place.Close()
-	u := &unpacker{top: place, limits: opts.Limits}
+	u := &unpacker{ctx: ctx, top: place, limits: opts.Limits}
 	if under != "." {
 		sub, err := u.ensure(under)
 		if err != nil {

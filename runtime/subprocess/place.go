@@ -138,13 +138,13 @@ func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*
 			return nil, walkError(sidePlaces[p], err)
 		}
 	}
-	place, err := s.spares.mkdir(dir, base)
+	place, err := s.mkdir(dir, base)
 	if errors.Is(err, unix.EEXIST) {
 		if fresh {
 			if err := removeAt(ctx, dir, base); err != nil {
 				return nil, err
 			}
-			place, err = s.spares.mkdir(dir, base)
+			place, err = s.mkdir(dir, base)
 		} else if place, err = openStep(dir, base, true); err != nil { // made just now
 			return nil, walkError(sidePlaces[p], err)
 		}
@@ -153,6 +153,16 @@ func (s *Sandbox) makePlace(ctx context.Context, p runtime.Place, fresh bool) (*
 		return nil, fmt.Errorf("make %s: %w", s.Path(p), err)
 	}
 	return place, nil
+}
+
+// mkdir makes a directory, also in one that a program has write-protected: else it could see
+// to it that there is no place for its verdict.
+func (s *Sandbox) mkdir(dir *directory, name string) (*directory, error) {
+	made, err := s.spares.mkdir(dir, name)
+	if errors.Is(err, fs.ErrPermission) && unix.Fchmod(dir.fd, 0o755) == nil {
+		return s.spares.mkdir(dir, name)
+	}
+	return made, err
 }
 
 // splitPlace returns the directory that a place shares with others, "." where there is
@@ -212,7 +222,7 @@ func (s *Sandbox) openParent(ctx context.Context, parent string, fresh bool) (*d
 			return nil, err
 		}
 	}
-	dir, err = s.spares.mkdir(s.side, parent)
+	dir, err = s.mkdir(s.side, parent)
 	if errors.Is(err, unix.EEXIST) {
 		return openWalk(s.side, parent, true)
 	}

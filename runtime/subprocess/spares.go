@@ -31,6 +31,8 @@ type spares struct {
 	names []string
 	last  int
 	shut  bool
+
+	removals sync.WaitGroup // in dir, without the lock
 }
 
 const (
@@ -85,7 +87,7 @@ func (s *spares) moveOut(dir *directory, name string) (spare string, ok bool) {
 	}
 	spare = s.names[last]
 	err := renameNew(s.dir, spare, dir, name)
-	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EXDEV) {
+	if err != nil && !errors.Is(err, unix.ENOENT) {
 		return "", false // it is good for another one
 	}
 	s.names = s.names[:last]
@@ -96,10 +98,12 @@ func (s *spares) moveOut(dir *directory, name string) (spare string, ok bool) {
 // where a sandbox wants a directory.
 func (s *spares) reject(dir *directory, name, spare string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if !s.shut && renameNew(dir, name, s.dir, spare) == nil {
 		dir, name = s.dir, spare
 	}
+	s.removals.Add(1)
+	defer s.removals.Done()
+	s.mu.Unlock() // there may be much in it, and others wait for spares
 	_ = removeAt(context.Background(), dir, name)
 }
 
@@ -154,6 +158,7 @@ func (s *spares) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shut = true
+	s.removals.Wait() // they need dir
 	if s.dir == nil {
 		return nil
 	}

@@ -31,6 +31,8 @@ type unpacker struct {
 	bytes   int64
 	entries int
 
+	ctx context.Context // of unpack, or of ensure where that is all
+
 	// Where the last entry was: the next one is mostly there too.
 	at     *directory
 	atName string
@@ -43,6 +45,7 @@ type dirMode struct {
 }
 
 func (u *unpacker) unpack(ctx context.Context, r *tar.Reader) error {
+	u.ctx = ctx
 	defer u.leave()
 	for {
 		if ctx.Err() != nil {
@@ -134,7 +137,7 @@ func (u *unpacker) ensure(dir string) (*directory, error) {
 	at := u.top
 	for end := 0; end < len(dir); {
 		step, _, _ := strings.Cut(dir[end:], "/")
-		next, err := ensureStep(at, step, dir[:end+len(step)])
+		next, err := u.ensureStep(at, step, dir[:end+len(step)])
 		if at != u.top {
 			at.Close()
 		}
@@ -146,14 +149,16 @@ func (u *unpacker) ensure(dir string) (*directory, error) {
 	return at, nil
 }
 
-func ensureStep(at *directory, step, name string) (*directory, error) {
-	next, err := openDirAt(at, step)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := unix.Mkdirat(at.fd, step, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
-			return nil, &fs.PathError{Op: "mkdir", Path: at.join(step), Err: err}
-		}
-		next, err = openDirAt(at, step)
+// ensureStep makes a directory first and looks afterwards: a name may have very many steps,
+// and to say of each in an error that it is missing would take longer than to make it.
+func (u *unpacker) ensureStep(at *directory, step, name string) (*directory, error) {
+	if u.ctx.Err() != nil {
+		return nil, context.Cause(u.ctx)
 	}
+	if err := unix.Mkdirat(at.fd, step, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, &fs.PathError{Op: "mkdir", Path: at.join(step), Err: err}
+	}
+	next, err := openDirAt(at, step)
 	if err == nil {
 		return next, nil
 	}

@@ -6,7 +6,10 @@ package procs
 import (
 	"os"
 	goruntime "runtime"
+	"sync"
 )
+
+var once sync.Once
 
 // most bounds how many more there are than processors: with many, some are free anyway.
 const most = 8
@@ -19,7 +22,7 @@ const most = 8
 // From then on the number no longer follows changes of a container's share of the processors.
 func Widen() {
 	if os.Getenv("GOMAXPROCS") == "" {
-		goruntime.GOMAXPROCS(wide(goruntime.GOMAXPROCS(0)))
+		once.Do(func() { goruntime.GOMAXPROCS(wide(goruntime.GOMAXPROCS(0))) })
 	}
 }
 

@@ -15,7 +15,8 @@ func TestWiden(t *testing.T) {
 		t.Errorf("%d, though the environment says how many", goruntime.GOMAXPROCS(0))
 	}
 	t.Setenv("GOMAXPROCS", "")
-	if Widen(); goruntime.GOMAXPROCS(0) != wide(before) {
+	Widen()
+	if Widen(); goruntime.GOMAXPROCS(0) != wide(before) { // once is enough
 		t.Errorf("%d, want %d", goruntime.GOMAXPROCS(0), wide(before))
 	}
 	for processors, want := range map[int]int{1: 2, 2: 4, 8: 16, 64: 72} {
