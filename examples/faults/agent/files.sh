@@ -40,12 +40,11 @@ line' ' space ' -rf '~' 'a~b' 'C:\x' '$HOME' '..hidden' 'é' index.json 'index.j
 	echo long >"$(head -c 255 /dev/zero | tr '\0' n)"
 }
 deep() {
-	i=0
-	while [ $i -lt 200 ]; do
-		mkdir d && cd d
-		i=$((i + 1))
+	dir=
+	while [ ${#dir} -lt 400 ]; do
+		dir=d/$dir
 	done
-	echo bottom >file
+	mkdir -p "$dir" && echo bottom >"${dir}file"
 }
 unreadable() {
 	mkdir locked
