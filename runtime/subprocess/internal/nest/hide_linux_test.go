@@ -261,7 +261,7 @@ for target in sys.argv[1:]:
 }
 
 // hostIPs lists the IPv4 addresses of this host that stay while a test runs: networks of
-// containers ("br-…") come and go with the tests of other packages.
+// containers ("br-…", and "tmn…" and "tme…" of the docker runtime's) come and go with the tests of other packages.
 func hostIPs(t *testing.T) []string {
 	t.Helper()
 	interfaces, err := net.Interfaces()
@@ -270,7 +270,7 @@ func hostIPs(t *testing.T) []string {
 	}
 	var ips []string
 	for _, i := range interfaces {
-		if strings.HasPrefix(i.Name, "br-") || strings.HasPrefix(i.Name, "veth") {
+		if slices.ContainsFunc([]string{"br-", "veth", "tmn", "tme"}, func(p string) bool { return strings.HasPrefix(i.Name, p) }) {
 			continue
 		}
 		addrs, err := i.Addrs()
